@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_str
+from artifex_devices._base.checks import check_str, failure
 from artifex_devices._base.html import facts, folded, page
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import bytes_text
@@ -179,9 +179,12 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
         "cpu": "measure it, with roofline(device) or measure_roofline(device)",
         "unknown": "pass the name of a chip, or the name that its device reports",
     }.get(hardware.lower(), "see accelerators() for all")
-    raise ValueError(
-        f"accelerator: {safe_repr(hardware)} is not in the catalogue; expected one of {', '.join(_catalogue())}, a "
-        f"device kind, a PCI id or a HardwareType's value; {hint}"
+    raise failure(
+        ValueError,
+        "accelerator",
+        f"{safe_repr(hardware)} is not in the catalogue",
+        expected=f"one of {', '.join(_catalogue())}, a device kind, a PCI id or a HardwareType's value",
+        fix=hint,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type
+from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type, failure
 from artifex_devices._base.recorded_options import RECORDED, check_recorded
 from artifex_devices._base.safe_repr import safe_repr
 
@@ -162,9 +162,13 @@ class Config:
     def __setattr__(self, name: str, value: Any) -> None:
         """Raises AttributeError: an attribute would hide the option."""
         self.read(name)
-        raise AttributeError(
-            f"config: {name} cannot be assigned; expected a call, got {safe_repr(value)}; write "
-            f"config.update({safe_repr(name)}, {safe_repr(value)})"
+        raise failure(
+            AttributeError,
+            "config",
+            f"{name} cannot be assigned",
+            expected="a call",
+            got=safe_repr(value),
+            fix=f"write config.update({safe_repr(name)}, {safe_repr(value)})",
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -200,6 +204,10 @@ def _unknown(operation: str, name: Any) -> AttributeError:
 
     near = difflib.get_close_matches(name if isinstance(name, str) else "", (*_NAMES, *RECORDED), n=1)
     hint = f"did you mean {near[0]}?" if near else "check the name"
-    return AttributeError(
-        f"{operation}: {safe_repr(name)} is not an option; expected one of {', '.join(_NAMES)}; {hint}"
+    return failure(
+        AttributeError,
+        operation,
+        f"{safe_repr(name)} is not an option",
+        expected=f"one of {', '.join(_NAMES)}",
+        fix=hint,
     )

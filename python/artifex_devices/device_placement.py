@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_type
+from artifex_devices._base.checks import check_type, failure
 from artifex_devices._base.leaf_types import ArrayLeaf, ArrayLeafT, Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec
@@ -166,9 +166,12 @@ class DevicePlacement:
         """
         targets = check_devices("DevicePlacement.replicate_across_devices", devices)
         if not targets:
-            raise ValueError(
-                "DevicePlacement.replicate_across_devices: devices is empty; expected at least one Device; "
-                "leave it out for all devices"
+            raise failure(
+                ValueError,
+                "DevicePlacement.replicate_across_devices",
+                "devices is empty",
+                expected="at least one Device",
+                fix="leave it out for all devices",
             )
         return device_put(data, NamedSharding(Mesh(targets, ("replica",)), PartitionSpec()))
 
@@ -247,9 +250,12 @@ class DevicePlacement:
             if dim is not None and not is_shared and each.shape[dim] % parts
         ]
         if uneven:
-            raise IndivisibleError(
-                f"{_SHARD}: {'; '.join(uneven)}; expected a multiple of {parts}, the parts of mesh axis "
-                f"{safe_repr(mesh_axis)}; choose such a batch size, or pad or drop the last examples"
+            raise failure(
+                IndivisibleError,
+                _SHARD,
+                "; ".join(uneven),
+                expected=f"a multiple of {parts}, the parts of mesh axis {safe_repr(mesh_axis)}",
+                fix="choose such a batch size, or pad or drop the last examples",
             )
         sharding_of = {}
         for rank, dimension in set(kinds):
@@ -427,9 +433,12 @@ def _parts_of(mesh: Mesh, mesh_axis: Hashable) -> int:
     axes = mesh_axis if isinstance(mesh_axis, tuple) and mesh_axis not in sizes else (mesh_axis,)
     missing = [axis for axis in axes if axis not in sizes]
     if missing:
-        raise ValueError(
-            f"{_SHARD}: the mesh has no axis {safe_repr(missing[0])}; expected one of "
-            f"{', '.join(map(repr, sizes)) or '(none: it has no axes)'}; give mesh_axis= one of them"
+        raise failure(
+            ValueError,
+            _SHARD,
+            f"the mesh has no axis {safe_repr(missing[0])}",
+            expected=f"one of {', '.join(map(repr, sizes)) or '(none: it has no axes)'}",
+            fix="give mesh_axis= one of them",
         )
     return math.prod(sizes[axis] for axis in axes)
 
@@ -440,8 +449,11 @@ def _batch_dimension(shape: tuple[int, ...], batch_axis: int, path_of: Callable[
     if rank == 0 or batch_axis >= rank:
         return None
     if batch_axis < -rank:
-        raise IndexError(
-            f"{_SHARD}: leaf {path_of(number) or '(the root)'} of shape {shape} has no "
-            f"dimension {batch_axis}; expected a batch_axis of {-rank} or above; count it from the first"
+        raise failure(
+            IndexError,
+            _SHARD,
+            f"leaf {path_of(number) or '(the root)'} of shape {shape} has no dimension {batch_axis}",
+            expected=f"a batch_axis of {-rank} or above",
+            fix="count it from the first",
         )
     return batch_axis % rank

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_type, wrong_type
+from artifex_devices._base.checks import check_type, failure, wrong_type
 from artifex_devices._core import Array, Device, Sharding
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
@@ -100,8 +100,11 @@ def _device_of(where: Any) -> tuple[int, int]:
         fix = "the object does not follow DLPack"
         raise wrong_type("from_dlpack", "the result of __dlpack_device__()", where, expected, fix) from None
     if kind not in (*_HOST_DEVICE_TYPES, _CUDA):
-        raise BufferError(
-            f"from_dlpack: the array is on DLPack device ({kind}, {number}); expected host memory, (1, 0), or CUDA "
-            "device n, (2, n); copy it to the host first, say by x.cpu()"
+        raise failure(
+            BufferError,
+            "from_dlpack",
+            f"the array is on DLPack device ({kind}, {number})",
+            expected="host memory, (1, 0), or CUDA device n, (2, n)",
+            fix="copy it to the host first, say by x.cpu()",
         )
     return kind, number

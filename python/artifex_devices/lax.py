@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._base.checks import check_choice, check_int, check_sequence, check_sequence_of_ints
+from artifex_devices._base.checks import check_choice, check_int, check_sequence, check_sequence_of_ints, failure
 from artifex_devices._base.leaf_types import T
 from artifex_devices._core import _arrive, _check_int, _take
 from artifex_devices._placement.reshard import with_sharding_constraint
@@ -282,9 +282,13 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     names = names_of(axis_name)
     order = [name for name in me.axis_names if name in names]
     if len(names) > 1 and list(names) != order:
-        raise ValueError(
-            f"ppermute: the axis names are in another order than the mesh's; expected {tuple(order)}, got {names}; "
-            "name them in that order and number the members so"
+        raise failure(
+            ValueError,
+            "ppermute",
+            "the axis names are in another order than the mesh's",
+            expected=tuple(order),
+            got=names,
+            fix="name them in that order and number the members so",
         )
     return _permute("ppermute", x, axis_name, perm)
 
@@ -303,8 +307,13 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     count = group_of("pshuffle", axis_name).size
     perm = check_sequence_of_ints("pshuffle", "perm", perm, "write [1, 0]")
     if sorted(perm) != list(range(count)):
-        raise ValueError(
-            f"pshuffle: perm is not a permutation; expected each of 0 to {count - 1} once, got {perm}; complete it"
+        raise failure(
+            ValueError,
+            "pshuffle",
+            "perm is not a permutation",
+            expected=f"each of 0 to {count - 1} once",
+            got=perm,
+            fix="complete it",
         )
     return _permute("pshuffle", x, axis_name, list(zip(perm, range(count), strict=True)))
 
@@ -315,9 +324,13 @@ def _permute(operation: str, x: Any, axis_name: Any, perm: Any) -> Any:
         check_sequence_of_ints(operation, f"perm[{i}]", pair, "write (0, 1)") for i, pair in enumerate(listed)
     )
     if wrong := [list(pair) for pair in pairs if len(pair) != 2]:
-        raise ValueError(
-            f"{operation}: perm has entries that are not pairs; expected (source, target), got {wrong}; write "
-            "[(0, 1), (1, 0)]"
+        raise failure(
+            ValueError,
+            operation,
+            "perm has entries that are not pairs",
+            expected="(source, target)",
+            got=wrong,
+            fix="write [(0, 1), (1, 0)]",
         )
     return _collective(collectives.permute, operation, x, axis_name, None, pairs)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from artifex_devices._base.checks import MAX_DIMENSIONS, check_sequence_of_ints, check_type, wrong_value
+from artifex_devices._base.checks import MAX_DIMENSIONS, check_sequence_of_ints, check_type, failure, wrong_value
 from artifex_devices._core import Device, PjRtLayout, Sharding, SingleDeviceSharding
 from artifex_devices._core import Layout as XlaLayout
 
@@ -101,9 +101,13 @@ class Format:
         fix = "write NamedSharding(mesh, P('data'))"
         check_type("Format", "sharding", sharding, (Sharding, type(None)), "a Sharding, a Device or None", fix)
         if isinstance(layout, Layout) and sharding is None:
-            raise ValueError(
-                "Format: a Layout needs a sharding; expected a NamedSharding or SingleDeviceSharding, got None; "
-                "give one, or leave the layout out"
+            raise failure(
+                ValueError,
+                "Format",
+                "a Layout needs a sharding",
+                expected="a NamedSharding or SingleDeviceSharding",
+                got="None",
+                fix="give one, or leave the layout out",
             )
         self.layout = layout
         self.sharding = sharding

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.checks import check_int
+from artifex_devices._base.checks import check_int, failure
 from artifex_devices._base.text import bytes_text, shortened, shortened_list, table_lines
 from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
 from artifex_devices._runtime.memory_kinds import MemorySpace
@@ -61,9 +61,12 @@ class MemoryReport:
     def __enter__(self) -> MemoryReport:
         """Starts to measure; RuntimeError if it has measured a block already."""
         if self._window is not None:
-            raise RuntimeError(
-                "memory_report: this report has measured a block already; expected a new one for each block; "
-                "write `with memory_report() as report:` again"
+            raise failure(
+                RuntimeError,
+                "memory_report",
+                "this report has measured a block already",
+                expected="a new one for each block",
+                fix="write `with memory_report() as report:` again",
             )
         self._window = _MemoryWindow()
         self._is_open = True
@@ -71,9 +74,12 @@ class MemoryReport:
 
     def __exit__(self, *_: object) -> None:
         if self._window is None:
-            raise RuntimeError(
-                "memory_report: left without having been entered; expected a `with` block; write `with memory_report() "
-                "as report:`"
+            raise failure(
+                RuntimeError,
+                "memory_report",
+                "left without having been entered",
+                expected="a `with` block",
+                fix="write `with memory_report() as report:`",
             )
         self._window.close()
         self._update()

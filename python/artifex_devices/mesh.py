@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_type, wrong_type
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_type, failure, wrong_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import more_devices
 from artifex_devices._core import AbstractMesh, Device, Mesh
@@ -87,10 +87,12 @@ class DeviceMeshManager:
         sizes = [size for _, size in axes]
         needed = math.prod(sizes)
         if needed > len(pool):
-            raise ValueError(
-                f"{operation}: Not enough devices: mesh {dict(axes)} needs {needed}, {len(pool)} available; "
-                "expected a product of sizes that the devices can fill; make an axis smaller, "
-                f"{more_devices(needed)}"
+            raise failure(
+                ValueError,
+                operation,
+                f"Not enough devices: mesh {dict(axes)} needs {needed}, {len(pool)} available",
+                expected="a product of sizes that the devices can fill",
+                fix=f"make an axis smaller, {more_devices(needed)}",
             )
         return Mesh(np.array(pool[:needed], object).reshape(sizes), tuple(name for name, _ in axes))
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
-from artifex_devices._base.checks import check_str, check_type
+from artifex_devices._base.checks import check_str, check_type, failure
 from artifex_devices._base.digest import digest_of
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client, Mesh, NamedSharding, PartitionSpec
@@ -67,9 +67,13 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     leaves, structure = tree_util.tree_flatten(in_tree)
     spanning = [spans_processes(leaf) for leaf in leaves]
     if any(spanning) and not tiled:
-        raise ValueError(
-            "process_allgather: an Array that spans devices of other processes is to be stacked; expected tiled=True, "
-            "got tiled=False; process_allgather(x, tiled=True) returns its full value"
+        raise failure(
+            ValueError,
+            "process_allgather",
+            "an Array that spans devices of other processes is to be stacked",
+            expected="tiled=True",
+            got="tiled=False",
+            fix="process_allgather(x, tiled=True) returns its full value",
         )
     client = _core._current_client()
     local = [number for number, spans in enumerate(spanning) if not spans]
@@ -125,9 +129,13 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         claimed = _meet(client, "broadcast_one_to_all", structure, own, bytes([claims]))
         sources = [number for number, claim in enumerate(claimed) if claim == b"\x01"]
         if len(sources) != 1:
-            raise ValueError(
-                f"broadcast_one_to_all: {len(sources)} processes are the source; expected one, got processes "
-                f"{sources}; give is_source=True in one of them"
+            raise failure(
+                ValueError,
+                "broadcast_one_to_all",
+                f"{len(sources)} processes are the source",
+                expected="one",
+                got=f"processes {sources}",
+                fix="give is_source=True in one of them",
             )
         found = _transfer(client, "broadcast_one_to_all", own, sources[0])
     return tree_util.tree_unflatten(structure, found[sources[0]])
@@ -217,10 +225,15 @@ def _read_leaves(operation: str, structure: Any, leaves: Mapping[int, Any]) -> l
             wrong.append(f"leaf {path or '(the root)'} of dtype {array.dtype}, {safe_repr(leaf)}")
         arrays.append(array)
     if wrong:
-        raise TypeError(
-            f"{operation}: not an array of numbers: {'; '.join(wrong)}; expected leaves of a bool, integer, float or "
-            "complex dtype; encode other values, in all processes with the same length: "
-            "np.frombuffer(json.dumps(value).encode().ljust(4096), np.uint8)"
+        raise failure(
+            TypeError,
+            operation,
+            f"not an array of numbers: {'; '.join(wrong)}",
+            expected="leaves of a bool, integer, float or complex dtype",
+            fix=(
+                "encode other values, in all processes with the same length: "
+                "np.frombuffer(json.dumps(value).encode().ljust(4096), np.uint8)"
+            ),
         )
     return arrays
 
@@ -243,9 +256,13 @@ def _meet(
     kinds = ", ".join(f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]" for leaf in leaves)
     payloads, texts = _compare(client, operation, f"{kinds or 'no leaves'} in {structure}", payload)
     if texts:
-        raise ValueError(
-            f"{operation}: the values of the processes differ; expected equal trees, shapes and dtypes, got {texts}; "
-            "give every process the same kind of value"
+        raise failure(
+            ValueError,
+            operation,
+            "the values of the processes differ",
+            expected="equal trees, shapes and dtypes",
+            got=texts,
+            fix="give every process the same kind of value",
         )
     return payloads
 

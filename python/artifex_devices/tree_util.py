@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar, overload
 
-from artifex_devices._base.checks import bounded_list, check_callable, check_type
+from artifex_devices._base.checks import bounded_list, check_callable, check_type, failure
 from artifex_devices._base.leaf_types import K, LeafT, NamedTupleT
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._tree.flatten import IsLeaf, flatten
@@ -321,9 +321,11 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
         inner = as_treedef("tree_transpose", inner_treedef)
     size, count = inner.num_leaves, outer.num_leaves
     if treedef.num_leaves != size * count:
-        raise TypeError(
-            f"tree_transpose: {treedef.num_leaves} leaves in {treedef}; expected {size * count}, as in "
-            f"{outer.compose(inner)}"
+        raise failure(
+            TypeError,
+            "tree_transpose",
+            f"{treedef.num_leaves} leaves in {treedef}",
+            expected=f"{size * count}, as in {outer.compose(inner)}",
         )
     return inner.unflatten([outer.unflatten(leaves[place::size]) for place in range(size)])
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 
 _scalar_item = Array.item
@@ -167,9 +168,13 @@ class ArrayMethods(_Self):
         if not spec:
             return str(self)
         if self.ndim:
-            raise TypeError(
-                f"format: only an Array without dimensions has formats of numbers; expected shape (), got "
-                f"{self.shape}; format its elements, or leave the format out"
+            raise failure(
+                TypeError,
+                "format",
+                "only an Array without dimensions has formats of numbers",
+                expected="shape ()",
+                got=self.shape,
+                fix="format its elements, or leave the format out",
             )
         return format(self.__array__()[()], spec)
 
@@ -273,17 +278,27 @@ class ArrayMethods(_Self):
 
     def __setitem__(self, index: Any, value: Any, /) -> typing.NoReturn:
         """Raises TypeError: Arrays are immutable."""
-        raise TypeError(
-            "Array: elements cannot be assigned, because Arrays are immutable; expected an ndarray, got an Array; "
-            "write x = x.at[i].set(v), or change a copy and place it: y = np.array(x); y[i] = v; x = ad.device_put(y, "
-            "x.sharding)"
+        raise failure(
+            TypeError,
+            "Array",
+            "elements cannot be assigned, because Arrays are immutable",
+            expected="an ndarray",
+            got="an Array",
+            fix=(
+                "write x = x.at[i].set(v), or change a copy and place it: y = np.array(x); y[i] = v; x = "
+                "ad.device_put(y, x.sharding)"
+            ),
         )
 
     def __delitem__(self, index: Any, /) -> typing.NoReturn:
         """Raises TypeError: Arrays are immutable."""
-        raise TypeError(
-            "Array: elements cannot be deleted, because Arrays are immutable; expected an ndarray, got an Array; "
-            "leave them out: x = ad.device_put(np.delete(np.asarray(x), i, axis=0))"
+        raise failure(
+            TypeError,
+            "Array",
+            "elements cannot be deleted, because Arrays are immutable",
+            expected="an ndarray",
+            got="an Array",
+            fix="leave them out: x = ad.device_put(np.delete(np.asarray(x), i, axis=0))",
         )
 
     def __iter__(self, /) -> collections.abc.Iterator[Array]:

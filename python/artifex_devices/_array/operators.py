@@ -11,6 +11,7 @@ import numpy as np
 
 from artifex_devices._array.methods import ArrayMethods
 from artifex_devices._array.pickling import reduce_array
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 
 _OPERAND_TYPES = (Array, np.ndarray, np.generic, int, float, complex, list, tuple)
@@ -33,9 +34,12 @@ def _unsupported(ufunc: np.ufunc, other: Any, *, reflected: bool = False) -> Any
     if hasattr(kind, "__dlpack__") and not hasattr(kind, "__array_ufunc__"):
         name = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
         operands = "np.asarray(other), x" if reflected else "x, np.asarray(other)"
-        raise TypeError(
-            f"{ufunc.__name__}: the other operand is a {name}; expected an Array, an ndarray or a number; convert it: "
-            f"np.{ufunc.__name__}({operands})"
+        raise failure(
+            TypeError,
+            ufunc.__name__,
+            f"the other operand is a {name}",
+            expected="an Array, an ndarray or a number",
+            fix=f"convert it: np.{ufunc.__name__}({operands})",
         )
     return NotImplemented
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_type, wrong_type
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_type, failure, wrong_type
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Sharding
@@ -69,9 +69,13 @@ class ShapeDtypeStruct:
         check_type("ShapeDtypeStruct", "sharding", sharding, (Sharding, type(None)), expected, fix, ValueError)
         spec = getattr(sharding, "spec", ())
         if len(spec) > len(sizes) or rank not in (-1, len(sizes)):
-            raise ValueError(
-                f"ShapeDtypeStruct: the sharding does not fit the shape; expected one for {len(sizes)} dimensions, got "
-                f"{safe_repr(sharding)} and shape {sizes}; shorten the spec"
+            raise failure(
+                ValueError,
+                "ShapeDtypeStruct",
+                "the sharding does not fit the shape",
+                expected=f"one for {len(sizes)} dimensions",
+                got=f"{safe_repr(sharding)} and shape {sizes}",
+                fix="shorten the spec",
             )
         for name, value in zip(_PARTS, (sizes, np.dtype(dtype), sharding, bool(weak_type)), strict=True):
             object.__setattr__(self, name, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artifex_devices._base.checks import check_bool, check_choice
+from artifex_devices._base.checks import check_bool, check_choice, failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import alternatives
 
@@ -76,8 +76,10 @@ def check_recorded(name: str, value: Any) -> None:
     if isinstance(option.default, bool):
         check_bool("config.update", name, value)
     if option.reason and not any(type(value) is type(known) and value == known for known in option.values):
-        raise NotImplementedError(
-            f"config.update: {name} cannot be {safe_repr(value)}; expected {alternatives(option.values)}: "
-            f"{option.reason}"
+        raise failure(
+            NotImplementedError,
+            "config.update",
+            f"{name} cannot be {safe_repr(value)}",
+            expected=f"{alternatives(option.values)}: {option.reason}",
         )
     check_choice("config.update", name, value, option.values)

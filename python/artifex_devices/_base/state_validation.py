@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 
 _MAX_TEXT = 1000
@@ -68,14 +69,20 @@ def checked_state(owner: type, state: Any, **types: type) -> dict[str, Any]:
     names = {field.name for field in dataclasses.fields(owner)}
     if not isinstance(state, dict) or set(state) != names:
         found = ", ".join(map(safe_repr, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
-        raise ValueError(
-            f"{owner.__name__}: the pickle's state is {found[:_MAX_TEXT]}; expected a dict with "
-            f"{', '.join(sorted(names))}; pickle it again with this version"
+        raise failure(
+            ValueError,
+            owner.__name__,
+            f"the pickle's state is {found[:_MAX_TEXT]}",
+            expected=f"a dict with {', '.join(sorted(names))}",
+            fix="pickle it again with this version",
         )
     wrong = [name for name, kind in types.items() if not isinstance(state[name], kind)]
     if wrong:
-        raise ValueError(
-            f"{owner.__name__}: the pickle's state has {', '.join(wrong)} of another type; expected "
-            f"{types[wrong[0]].__name__}; pickle it again with this version"
+        raise failure(
+            ValueError,
+            owner.__name__,
+            f"the pickle's state has {', '.join(wrong)} of another type",
+            expected=types[wrong[0]].__name__,
+            fix="pickle it again with this version",
         )
     return state

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import wrong_value
+from artifex_devices._base.checks import failure, wrong_value
 from artifex_devices._base.html import facts, note, page
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
@@ -179,9 +179,12 @@ def _named(hardware_type: Any) -> _Hardware:
         found = _of_catalogue(hardware_type) if isinstance(hardware_type, str) else None
         if found is None:
             members = ", ".join(f"HardwareType.{member.name} ({member.value!r})" for member in HardwareType)
-            raise ValueError(
-                f"get_batch_size_recommendation: {safe_repr(hardware_type)} is not a hardware type; expected one of "
-                f"{members}, or a chip of accelerators.accelerators(); leave it out for this machine's"
+            raise failure(
+                ValueError,
+                "get_batch_size_recommendation",
+                f"{safe_repr(hardware_type)} is not a hardware type",
+                expected=f"one of {members}, or a chip of accelerators.accelerators()",
+                fix="leave it out for this machine's",
             ) from None
         return found
     return _of_type(member)
@@ -210,9 +213,12 @@ def _free_bytes(device: Device, hardware: _Hardware) -> int:
     """Returns the free bytes of the device, if it is of that hardware."""
     found = _hardware_of(device)
     if found.name != hardware.name:
-        raise ValueError(
-            f"get_batch_size_recommendation: the free memory of a {hardware.name} is not known, {device} "
-            f"is a {found.name}; expected free_bytes; write free_bytes=80 * 10**9 for 80 GB"
+        raise failure(
+            ValueError,
+            "get_batch_size_recommendation",
+            f"the free memory of a {hardware.name} is not known, {device} is a {found.name}",
+            expected="free_bytes",
+            fix="write free_bytes=80 * 10**9 for 80 GB",
         )
     stats = device.memory_stats()
     return max(0, int(stats["bytes_limit"]) - int(stats["bytes_in_use"]))

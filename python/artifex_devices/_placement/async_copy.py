@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.checks import check_number, wrong_type
+from artifex_devices._base.checks import check_number, failure, wrong_type
 from artifex_devices._base.public_path import public
 from artifex_devices._core import Array, _copy_to_host, _HostLeaf
 from artifex_devices._tree.register import register_pytree_node
@@ -91,22 +91,33 @@ class HostCopy:
             if not isinstance(leaf, _HostLeaf):
                 continue
             if not leaf.wait(None if end is None else max(end - time.monotonic(), 0.0)):
-                raise TimeoutError(
-                    f"{operation}: the copy to the host is not done after {timeout} s; expected it to end in time; "
-                    "call it again, or give more time"
+                raise failure(
+                    TimeoutError,
+                    operation,
+                    f"the copy to the host is not done after {timeout} s",
+                    expected="it to end in time",
+                    fix="call it again, or give more time",
                 )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Returns the result of a copy of one Array."""
         if self._treedef is not None:
-            raise TypeError(
-                f"__array__: this HostCopy is a tree of {len(self._leaves)} leaves; expected one Array; take .result()"
+            raise failure(
+                TypeError,
+                "__array__",
+                f"this HostCopy is a tree of {len(self._leaves)} leaves",
+                expected="one Array",
+                fix="take .result()",
             )
         value: np.ndarray[Any, Any] = np.asarray(self.result())
         if copy is False and dtype is not None and np.dtype(dtype) != value.dtype:
-            raise ValueError(
-                f"__array__: copy=False cannot change the dtype; expected {value.dtype}, got {np.dtype(dtype)}; "
-                "leave copy out"
+            raise failure(
+                ValueError,
+                "__array__",
+                "copy=False cannot change the dtype",
+                expected=value.dtype,
+                got=np.dtype(dtype),
+                fix="leave copy out",
             )
         return np.asarray(value, dtype, copy=copy)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
-from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_callable, check_type
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_callable, check_type, failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, Sharding, _array_from_callback, _array_from_parts
@@ -141,9 +141,13 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
             if shape is not None and tuple(shape) != np.shape(leaf)
         ]
         if wrong:
-            raise ValueError(
-                f"{operation}: global_shape is not that of the data; expected equal shapes, as there is one process, "
-                f"got {'; '.join(wrong)}; leave global_shape out"
+            raise failure(
+                ValueError,
+                operation,
+                "global_shape is not that of the data",
+                expected="equal shapes, as there is one process",
+                got="; ".join(wrong),
+                fix="leave global_shape out",
             )
     try:
         return device_put(local_data, sharding)
@@ -198,10 +202,16 @@ def _global_shape(operation: str, sharding: Sharding, local: tuple[int, ...], na
     groups = _process_groups(sharding, len(local), operation)
     unknown = [d for d, each in enumerate(groups) if each is None]
     if unknown:
-        raise ValueError(
-            f"{operation}: {name}local shape {local} does not determine the global shape: in dimension "
-            f"{', '.join(map(str, unknown))} of {sharding} the processes hold different numbers of parts, or "
-            "overlapping ones; expected equal numbers of distinct parts; give global_shape"
+        raise failure(
+            ValueError,
+            operation,
+            (
+                f"{name}local shape {local} does not determine the global shape: in dimension "
+                f"{', '.join(map(str, unknown))} of {sharding} the processes hold different numbers of parts, or "
+                "overlapping ones"
+            ),
+            expected="equal numbers of distinct parts",
+            fix="give global_shape",
         )
     if not needs_agreement(sharding):
         return tuple(size * len(each or ()) for size, each in zip(local, groups, strict=True))
@@ -241,10 +251,13 @@ def _agreed_shape(
         if size != (wanted := _length(parts[process][d]))
     ]
     if wrong:
-        raise ValueError(
-            f"{operation}: {name}the data of the processes are not the parts of one array by {sharding}; expected "
-            f"those of shape {tuple(shape)}, the sum of all, got {'; '.join(wrong)}; cut the global array by "
-            "batch_placement.batch_share(sharding, length) in each process"
+        raise failure(
+            ValueError,
+            operation,
+            f"{name}the data of the processes are not the parts of one array by {sharding}",
+            expected=f"those of shape {tuple(shape)}, the sum of all",
+            got="; ".join(wrong),
+            fix="cut the global array by batch_placement.batch_share(sharding, length) in each process",
         )
     return tuple(shape)
 
@@ -261,10 +274,12 @@ def array_from_local_data(operation: str, sharding: Sharding, data: Any, global_
     """
     value = np.asarray(data)
     if not sharding.has_addressable_devices:
-        raise ValueError(
-            f"{operation}: {name}no device of {sharding} is of this process, "
-            f"{_core._current_client().process_index()}; expected at least one; call it in processes that have some, "
-            "or use make_array_from_callback with dtype"
+        raise failure(
+            ValueError,
+            operation,
+            f"{name}no device of {sharding} is of this process, {_core._current_client().process_index()}",
+            expected="at least one",
+            fix="call it in processes that have some, or use make_array_from_callback with dtype",
         )
     if global_shape is None:
         shape = _global_shape(operation, sharding, value.shape, name)
@@ -279,9 +294,13 @@ def array_from_local_data(operation: str, sharding: Sharding, data: Any, global_
         if not is_global[d] and value.shape[d] != _length(parts[d])
     ]
     if wrong:
-        raise ValueError(
-            f"{operation}: {name}the data does not fit {sharding}; expected in each dimension the global size or that "
-            f"of this process's parts together, got {'; '.join(wrong)}; give this process's part of the global array"
+        raise failure(
+            ValueError,
+            operation,
+            f"{name}the data does not fit {sharding}",
+            expected="in each dimension the global size or that of this process's parts together",
+            got="; ".join(wrong),
+            fix="give this process's part of the global array",
         )
     _core._check_transfer("host_to_device", True, value.shape, value.dtype, "host", sharding, operation)
 
@@ -305,8 +324,12 @@ def _in_parts(wanted: slice, parts: list[tuple[int, int]]) -> slice:
 def _checked_shape(operation: str, global_shape: Any, ndim: int, name: str) -> tuple[int, ...]:
     shape = tuple(bounded_list(operation, "global_shape", global_shape, MAX_DIMENSIONS))
     if len(shape) != ndim or not all(isinstance(size, (int, np.integer)) for size in shape):
-        raise ValueError(
-            f"{operation}: {name}global_shape does not fit the data; expected {ndim} sizes, got "
-            f"{safe_repr(global_shape)}; give one for each dimension of the data"
+        raise failure(
+            ValueError,
+            operation,
+            f"{name}global_shape does not fit the data",
+            expected=f"{ndim} sizes",
+            got=safe_repr(global_shape),
+            fix="give one for each dimension of the data",
         )
     return shape

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artifex_devices._base.checks import check_type
+from artifex_devices._base.checks import check_type, failure
 from artifex_devices._base.public_path import public
 from artifex_devices._core import AbstractMesh, Mesh, NamedSharding, PartitionSpec, _entered_meshes
 
@@ -144,9 +144,13 @@ def check_context(operation: str, mesh: Mesh | AbstractMesh) -> None:
         found = f"{scope.mesh} on devices {scope.mesh.device_ids.tolist()}"
         given += f" on devices {mesh.device_ids.tolist()}"
     if found:
-        raise ValueError(
-            f"{operation}: mesh differs from the mesh of the context; expected {found}, got {given}; leave mesh out, "
-            "or call it outside of the block of set_mesh or use_abstract_mesh"
+        raise failure(
+            ValueError,
+            operation,
+            "mesh differs from the mesh of the context",
+            expected=found,
+            got=given,
+            fix="leave mesh out, or call it outside of the block of set_mesh or use_abstract_mesh",
         )
 
 

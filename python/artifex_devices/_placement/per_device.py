@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.checks import check_sequence, wrong_type, wrong_value
+from artifex_devices._base.checks import check_sequence, failure, wrong_type, wrong_value
 from artifex_devices._core import Device, Mesh, NamedSharding, PartitionSpec, _array_from_parts
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.device_arguments import check_devices
@@ -49,9 +49,12 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
         raise wrong_type(name, "sharded_values", sharded_values, expected, "write list(values)")
     found = _some_devices(name, devices)
     if len(sharded_values) != len(found):
-        raise ValueError(
-            f"{name}: {len(sharded_values)} values for {len(found)} devices; expected one for each device; "
-            "give as many of both"
+        raise failure(
+            ValueError,
+            name,
+            f"{len(sharded_values)} values for {len(found)} devices",
+            expected="one for each device",
+            fix="give as many of both",
         )
     order = _rows(name, indices, len(found))
     values = [sharded_values[i] for i in order]
@@ -60,9 +63,13 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
     treedef = structures[0]
     for number, structure in zip(order, structures, strict=True):
         if structure != treedef:
-            raise ValueError(
-                f"{name}: sharded_values[{number}] is a tree of another structure than sharded_values[{order[0]}]; "
-                f"expected {treedef}, got {structure}; give trees of one structure"
+            raise failure(
+                ValueError,
+                name,
+                f"sharded_values[{number}] is a tree of another structure than sharded_values[{order[0]}]",
+                expected=treedef,
+                got=structure,
+                fix="give trees of one structure",
             )
     stacked = []
     for parts in zip(*leaves_of, strict=True):
@@ -116,9 +123,12 @@ def _some_devices(operation: str, listed: Any) -> list[Device]:
     own = found[0].client.process_index()
     remote = [str(device) for device in found if device.process_index != own]
     if remote:
-        raise ValueError(
-            f"{operation}: {', '.join(remote)} of other processes than this one, {own}; expected devices of this "
-            "process; write local_devices(), or use make_array_from_process_local_data"
+        raise failure(
+            ValueError,
+            operation,
+            f"{', '.join(remote)} of other processes than this one, {own}",
+            expected="devices of this process",
+            fix="write local_devices(), or use make_array_from_process_local_data",
         )
     return found
 

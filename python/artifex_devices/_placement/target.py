@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artifex_devices import tree_util
-from artifex_devices._base.checks import check_type, wrong_type
+from artifex_devices._base.checks import check_type, failure, wrong_type
 from artifex_devices._core import Device, Mesh, PartitionSpec, Sharding, SingleDeviceSharding, _default_device
 from artifex_devices._core import Layout as XlaLayout
 from artifex_devices._placement.mesh_context import sharding_of_spec
@@ -97,9 +97,12 @@ def sharding_for(operation: str, argument: str, target: Any, rank: int | None = 
     if isinstance(target, Format):
         layout_rank = check_format(operation, target)
         if rank is not None and layout_rank not in (-1, rank):
-            raise ValueError(
-                f"{operation}: the Layout orders {layout_rank} dimensions and the array has {rank}; expected a Layout "
-                "of its rank; leave the layout out"
+            raise failure(
+                ValueError,
+                operation,
+                f"the Layout orders {layout_rank} dimensions and the array has {rank}",
+                expected="a Layout of its rank",
+                fix="leave the layout out",
             )
         target = target.sharding
     target = sharding_of_spec(operation, target)

@@ -11,7 +11,7 @@ import operator
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_types, is_integer, wrong_value
+from artifex_devices._base.checks import check_types, failure, is_integer, wrong_value
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client
@@ -217,9 +217,12 @@ def _check_one_process(node_id: int, num_nodes: int, *objects: Any) -> None:
     if num_nodes != 1:
         wrong.insert(0, f"num_nodes is {num_nodes}")
     if wrong:
-        raise NotImplementedError(
-            f"make_cpu_client: {'; '.join(wrong)}; expected the client of one process: num_nodes=1 and None for the "
-            "objects; leave these out, and join processes by distributed.initialize()"
+        raise failure(
+            NotImplementedError,
+            "make_cpu_client",
+            "; ".join(wrong),
+            expected="the client of one process: num_nodes=1 and None for the objects",
+            fix="leave these out, and join processes by distributed.initialize()",
         )
     if node_id >= num_nodes:
         raise ValueError(f"make_cpu_client: node_id is {node_id}; expected 0, the number of this process; leave it out")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.checks import check_types, wrong_type
+from artifex_devices._base.checks import check_types, failure, wrong_type
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.raised_exceptions import set_attribute
@@ -63,9 +63,13 @@ def buffer_from_pyval(
         fix = "place trees by device_put, or write np.asarray(...)"
         raise wrong_type(operation, "argument", argument, "one array or number", fix)
     if device is not None and device.client is not client:
-        raise ValueError(
-            f"{operation}: device belongs to another client; expected one of {client.devices()!r}, got "
-            f"{safe_repr(device)} of {device.client!r}; take it from client.devices()"
+        raise failure(
+            ValueError,
+            operation,
+            "device belongs to another client",
+            expected=f"one of {client.devices()!r}",
+            got=f"{safe_repr(device)} of {device.client!r}",
+            fix="take it from client.devices()",
         )
     aliases = semantics is HostBufferSemantics.ZERO_COPY and not force_copy
     may_alias = True if aliases else False if force_copy else None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 
 _INSTALL = "pip install 'artifex_devices[cuda]'"
@@ -38,9 +39,12 @@ def cupy_blocks(operation: str, x: Array, *, writable: bool = False, some: bool 
         return None
     cupy = _cupy(operation)
     if x.dtype.kind not in "biufc" and not _has_dtype(cupy, x.dtype):
-        raise TypeError(
-            f"{operation}: CuPy has no dtype {x.dtype}; expected one that it has; convert it before it is "
-            "placed, or move it: device_put(x, devices('cpu')[0])"
+        raise failure(
+            TypeError,
+            operation,
+            f"CuPy has no dtype {x.dtype}",
+            expected="one that it has",
+            fix="convert it before it is placed, or move it: device_put(x, devices('cpu')[0])",
         )
     blocks = []
     for interface, owner, ordinal in buffers:
@@ -77,8 +81,10 @@ def _cupy(operation: str) -> Any:
     try:
         return importlib.import_module("cupy")
     except ImportError as error:
-        raise TypeError(
-            f"{operation}: an Array is on CUDA devices, where CuPy computes, and CuPy cannot be imported ({error}); "
-            f"expected CuPy, or Arrays in memory of the host; install it: {_INSTALL}, or move the Array: "
-            "device_put(x, devices('cpu')[0])"
+        raise failure(
+            TypeError,
+            operation,
+            f"an Array is on CUDA devices, where CuPy computes, and CuPy cannot be imported ({error})",
+            expected="CuPy, or Arrays in memory of the host",
+            fix=f"install it: {_INSTALL}, or move the Array: device_put(x, devices('cpu')[0])",
         ) from None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.checks import check_sequence, check_type, wrong_type
+from artifex_devices._base.checks import check_sequence, check_type, failure, wrong_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Device
 from artifex_devices._runtime.devices import devices
@@ -40,14 +40,21 @@ def check_devices(operation: str, listed: Iterable[Device] | None) -> list[Devic
     ]
     if wrong:
         wrong[_MAX_NAMED:] = ["..."] if len(wrong) > _MAX_NAMED else []
-        raise TypeError(
-            f"{operation}: devices{', devices'.join(wrong)}; expected Devices; take them from artifex_devices.devices()"
+        raise failure(
+            TypeError,
+            operation,
+            f"devices{', devices'.join(wrong)}",
+            expected="Devices",
+            fix="take them from artifex_devices.devices()",
         )
     if len(set(found)) < len(found):
         repeated = sorted(str(entry) for entry, count in collections.Counter(found).items() if count > 1)
-        raise ValueError(
-            f"{operation}: {', '.join(repeated)} named more than once in devices; expected each device once; "
-            "drop the repetition"
+        raise failure(
+            ValueError,
+            operation,
+            f"{', '.join(repeated)} named more than once in devices",
+            expected="each device once",
+            fix="drop the repetition",
         )
     return found
 

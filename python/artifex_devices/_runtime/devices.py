@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_int, check_str, wrong_value
+from artifex_devices._base.checks import check_int, check_str, failure, wrong_value
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client, Device
 
@@ -132,9 +132,12 @@ def client_of(operation: str, backend: str | Client | None) -> Client:
     available = f"{client.platform} ({client.device_count()} devices)"
     if client.platform != "cpu" and not client.is_compile_only:
         available += ", cpu"
-    raise RuntimeError(
-        f"{operation}: unknown or absent backend {safe_repr(backend)}: {reason}; expected one of: {available}; leave "
-        f"it out to use {client.platform}"
+    raise failure(
+        RuntimeError,
+        operation,
+        f"unknown or absent backend {safe_repr(backend)}: {reason}",
+        expected=f"one of: {available}",
+        fix=f"leave it out to use {client.platform}",
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._base.checks import failure
 from artifex_devices._runtime.cupy_functions import (
     MOVE,
     SCANS,
@@ -85,8 +86,12 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
         return self if axes in (order, (order,)) else _on(self, self.array.transpose, *axes)
 
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
-        raise TypeError(
-            f"NumPy: this function has no form for GPUs; expected one that CuPy has, or host memory; {MOVE}"
+        raise failure(
+            TypeError,
+            "NumPy",
+            "this function has no form for GPUs",
+            expected="one that CuPy has, or host memory",
+            fix=MOVE,
         )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -135,9 +140,12 @@ def _cast(operation: str, inputs: Iterable[Any], dtype: Any, casting: Any) -> tu
     """Converts the operands to another dtype."""
     for x in inputs:
         if not np.can_cast(x.dtype, dtype, casting):
-            raise TypeError(
-                f"{operation}: an operand of {x.dtype} is not cast to {np.dtype(dtype)} by the rule {casting!r}; "
-                "expected dtypes that it allows; convert it first: x.astype(dtype)"
+            raise failure(
+                TypeError,
+                operation,
+                f"an operand of {x.dtype} is not cast to {np.dtype(dtype)} by the rule {casting!r}",
+                expected="dtypes that it allows",
+                fix="convert it first: x.astype(dtype)",
             )
     return tuple(x.astype(dtype) for x in inputs)
 
@@ -190,8 +198,8 @@ def _on(block: GpuBlock, function: Callable[..., Any], *args: Any, **kwargs: Any
             if MOVE in str(error):
                 raise
             name = getattr(function, "__name__", "NumPy")
-            raise TypeError(
-                f"{name}: CuPy does not take these arguments ({error}); expected some that it does; {MOVE}"
+            raise failure(
+                TypeError, name, f"CuPy does not take these arguments ({error})", expected="some that it does", fix=MOVE
             ) from None
     return _raised(made, block.stream)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import enum
 
-from artifex_devices._base.checks import check_types
+from artifex_devices._base.checks import check_types, failure
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -63,8 +63,11 @@ class MemorySpace(PickledEnum):
 def kind_of_space(operation: str, space: MemorySpace) -> str:
     """Returns the memory kind of a space on CPU devices; ValueError for Space.Any."""
     if space is MemorySpace.Any:
-        raise ValueError(
-            f"{operation}: device is {safe_repr(space)}, which names no memory; expected MemorySpace.Device or "
-            "MemorySpace.Host; choose one, or leave the device out"
+        raise failure(
+            ValueError,
+            operation,
+            f"device is {safe_repr(space)}, which names no memory",
+            expected="MemorySpace.Device or MemorySpace.Host",
+            fix="choose one, or leave the device out",
         )
     return "pinned_host" if space is MemorySpace.Host else "device"

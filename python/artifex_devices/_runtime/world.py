@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_bool, check_callable, check_int, check_type, wrong_value
+from artifex_devices._base.checks import check_bool, check_callable, check_int, check_type, failure, wrong_value
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._runtime.process_clients import clients_of
@@ -98,8 +98,12 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
             fix = "write 2**30, or None for no limit"
             check_int("simulate", "bytes_limit", bytes_limit, fix, minimum=0, maximum=2**63 - 1)
         if bytes_limit is not None and cluster is not None:
-            raise ValueError(
-                "simulate: bytes_limit is given for a Cluster, whose devices hold no arrays; expected None; omit it"
+            raise failure(
+                ValueError,
+                "simulate",
+                "bytes_limit is given for a Cluster, whose devices hold no arrays",
+                expected="None",
+                fix="omit it",
             )
         new_client = (
             functools.partial(
@@ -166,9 +170,12 @@ def _worlds_by_platform(
     if "cpu" not in worlds:
         return None, worlds["gpu"], "gpu"
     if all_threads:
-        raise ValueError(
-            "simulate: all_threads is True for a world of two platforms; expected False; omit it, or name one "
-            "platform: simulate(4, platform='gpu', all_threads=True)"
+        raise failure(
+            ValueError,
+            "simulate",
+            "all_threads is True for a world of two platforms",
+            expected="False",
+            fix="omit it, or name one platform: simulate(4, platform='gpu', all_threads=True)",
         )
     machine, count, device_kind = _parts_of_world(worlds["cpu"])
     if device_kind is not None:
@@ -186,9 +193,12 @@ def _devices_of_processes(world: object, processes: int, others: Mapping[str, An
         raise wrong_value("simulate", "world", world, expected, f"write simulate({2 * processes}, ...)")
     given = [name for name, value in others.items() if value not in (None, False)]
     if given:
-        raise ValueError(
-            f"simulate: {' and '.join(given)} cannot be combined with processes; expected all_threads and platform at "
-            f"most; leave {' and '.join(given)} out, or leave processes out for one process"
+        raise failure(
+            ValueError,
+            "simulate",
+            f"{' and '.join(given)} cannot be combined with processes",
+            expected="all_threads and platform at most",
+            fix=f"leave {' and '.join(given)} out, or leave processes out for one process",
         )
     return [count // processes] * processes
 

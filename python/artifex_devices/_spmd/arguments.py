@@ -14,6 +14,7 @@ from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import Box, buffers_at, covers, moved_to, shift, tiling
 from artifex_devices._array_ops.core.layout import Placement, ids_text
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._runtime.cupy_arrays import cupy_blocks
@@ -47,9 +48,13 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
         return array
     is_result = path.startswith("output")
     fix = "return arrays only" if is_result else "convert it first, or bind it to the function with functools.partial"
-    raise TypeError(
-        f"{operation}: {path} of type {type(x).__name__} is not an array; expected an Array, an ndarray or a number, "
-        f"got {safe_repr(x)}; {fix}"
+    raise failure(
+        TypeError,
+        operation,
+        f"{path} of type {type(x).__name__} is not an array",
+        expected="an Array, an ndarray or a number",
+        got=safe_repr(x),
+        fix=fix,
     )
 
 
@@ -73,9 +78,12 @@ def empty(place: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
 def check_alive(operation: str, x: Any, path: str) -> None:
     """Raises RuntimeError, with its path, for a deleted Array."""
     if isinstance(x, Array) and x.is_deleted():
-        raise RuntimeError(
-            f"{operation}: {path} of {shape_text(x.shape, x.dtype)} was deleted; expected an Array that "
-            "exists; create it again, or delete or donate it only after its last use"
+        raise failure(
+            RuntimeError,
+            operation,
+            f"{path} of {shape_text(x.shape, x.dtype)} was deleted",
+            expected="an Array that exists",
+            fix="create it again, or delete or donate it only after its last use",
         )
 
 
@@ -112,14 +120,20 @@ def check_fit(
     if too_long:
         number = next((path for x, path in zip(leaves, paths, strict=True) if not x.ndim and path.endswith("][0]")), "")
         array = f", or pass a list of numbers as np.array({number.removesuffix('[0]')})" if number else ""
-        raise ValueError(
-            f"{operation}: a spec is too long for its argument: {'; '.join(too_long)}; expected at most one entry "
-            f"for each dimension; shorten the spec (P() for a number){array}"
+        raise failure(
+            ValueError,
+            operation,
+            f"a spec is too long for its argument: {'; '.join(too_long)}",
+            expected="at most one entry for each dimension",
+            fix=f"shorten the spec (P() for a number){array}",
         )
     if indivisible:
-        raise IndivisibleError(
-            f"{operation}: an argument cannot be sharded evenly: {'; '.join(indivisible)}; expected sizes that the "
-            f"axes divide; pad the argument: {pad}, or choose another spec"
+        raise failure(
+            IndivisibleError,
+            operation,
+            f"an argument cannot be sharded evenly: {'; '.join(indivisible)}",
+            expected="sizes that the axes divide",
+            fix=f"pad the argument: {pad}, or choose another spec",
         )
 
 
@@ -149,9 +163,12 @@ def check_placed(
                 fix = f"ad.reshard(x, ad.NamedSharding(mesh, ad.{spec!r}))"
                 break
     if wrong:
-        raise ValueError(
-            f"{operation}: arguments over Explicit axes are not placed as in_specs: {'; '.join(wrong)}; expected equal "
-            f"placements; reshard first: {fix}, leave in_specs out, or use an Auto mesh, which moves arguments"
+        raise failure(
+            ValueError,
+            operation,
+            f"arguments over Explicit axes are not placed as in_specs: {'; '.join(wrong)}",
+            expected="equal placements",
+            fix=f"reshard first: {fix}, leave in_specs out, or use an Auto mesh, which moves arguments",
         )
 
 
@@ -177,10 +194,12 @@ def infer_specs(
     """
     automatic = [name for name in grid.manual if name not in explicit_names(grid.mesh)]
     if automatic:
-        raise TypeError(
-            f"{operation}: in_specs is missing; expected a tree of PartitionSpecs, as the axes "
-            f"{', '.join(map(safe_repr, automatic))} are Auto; give in_specs, or create the mesh by make_mesh "
-            "(Explicit axes)"
+        raise failure(
+            TypeError,
+            operation,
+            "in_specs is missing",
+            expected=f"a tree of PartitionSpecs, as the axes {', '.join(map(safe_repr, automatic))} are Auto",
+            fix="give in_specs, or create the mesh by make_mesh (Explicit axes)",
         )
     specs, wrong = [], []
     for x, path in zip(leaves, paths, strict=True):
@@ -189,9 +208,12 @@ def infer_specs(
         others = [name for names in held for name in names if name not in grid.manual]
         wrong += [f"{path} is sharded over {safe_repr(n)}" for n in others if n in explicit_names(grid.mesh)]
     if wrong:
-        raise ValueError(
-            f"{operation}: {'; '.join(wrong)}, an Explicit axis that is not in axis_names; expected complete blocks "
-            "along it, as nothing is compiled here; reshard the argument first, or add the axis to axis_names"
+        raise failure(
+            ValueError,
+            operation,
+            f"{'; '.join(wrong)}, an Explicit axis that is not in axis_names",
+            expected="complete blocks along it, as nothing is compiled here",
+            fix="reshard the argument first, or add the axis to axis_names",
         )
     return specs
 
@@ -219,9 +241,13 @@ def blocks_of(
         if x.committed and not moves and found != expected:
             is_reordered = set(found) == set(expected)
             where = "the mesh's devices in another order" if is_reordered else "other devices than the mesh"
-            raise ValueError(
-                f"{operation}: {path} is placed on {where}; expected devices {ids_text(target)}, got devices "
-                f"{ids_text(x.sharding)}; move it first: ad.device_put({path}, ad.NamedSharding(mesh, ad.{spec!r}))"
+            raise failure(
+                ValueError,
+                operation,
+                f"{path} is placed on {where}",
+                expected=f"devices {ids_text(target)}",
+                got=f"devices {ids_text(x.sharding)}",
+                fix=f"move it first: ad.device_put({path}, ad.NamedSharding(mesh, ad.{spec!r}))",
             )
         arrays = read(moved_to(operation, x, Placement(target, committed=True), target))
         return [arrays[number] for number in numbers]

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_sequence, check_sequence_of_ints
+from artifex_devices._base.checks import check_sequence, check_sequence_of_ints, failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._spmd.axis_groups import AxisGroups, Membership
 from artifex_devices._spmd.session import Participant, Session, _current
@@ -26,9 +26,12 @@ def require(operation: str, axis_name: Any) -> Participant:
     """Returns the participant of the calling body; NameError outside shard_map and pmap, where no axis is bound."""
     me = _current.get()
     if me is None:
-        raise NameError(
-            f"{operation}: unbound axis name {safe_repr(axis_name)}; expected a call inside the body of shard_map or "
-            "pmap, which bind axis names; none is running"
+        raise failure(
+            NameError,
+            operation,
+            f"unbound axis name {safe_repr(axis_name)}",
+            expected="a call inside the body of shard_map or pmap, which bind axis names",
+            fix="none is running",
         )
     return me
 
@@ -66,9 +69,12 @@ def _all_groups(
     unbound = [name for name in names if name not in session.axis_names]
     if unbound:
         bound = ", ".join(repr(name) for name in session.axis_names)
-        raise NameError(
-            f"{operation}: unbound axis name {safe_repr(unbound[0])}; expected one of the axes bound by "
-            f"{session.operation}: {bound or 'none'}; check its spelling and axis_names="
+        raise failure(
+            NameError,
+            operation,
+            f"unbound axis name {safe_repr(unbound[0])}",
+            expected=f"one of the axes bound by {session.operation}: {bound or 'none'}",
+            fix="check its spelling and axis_names=",
         )
     if len(set(names)) != len(names):
         raise ValueError(f"{operation}: an axis name is repeated; expected each once, got {names}; drop one")
@@ -83,12 +89,21 @@ def _all_groups(
 def _split(operation: str, members: Sequence[int], index_groups: IndexGroups) -> list[tuple[int, ...]]:
     groups = [list(group) for group in index_groups]
     if sorted(itertools.chain(*index_groups)) != list(range(len(members))):
-        raise ValueError(
-            f"{operation}: axis_index_groups do not cover the axis; expected each of 0 to {len(members) - 1} in one "
-            f"group, got {groups}; list every index once"
+        raise failure(
+            ValueError,
+            operation,
+            "axis_index_groups do not cover the axis",
+            expected=f"each of 0 to {len(members) - 1} in one group",
+            got=groups,
+            fix="list every index once",
         )
     if len({len(group) for group in index_groups}) > 1:
-        raise ValueError(
-            f"{operation}: axis_index_groups differ in size; expected groups of one size, got {groups}; make them equal"
+        raise failure(
+            ValueError,
+            operation,
+            "axis_index_groups differ in size",
+            expected="groups of one size",
+            got=groups,
+            fix="make them equal",
         )
     return [tuple(members[i] for i in group) for group in index_groups]

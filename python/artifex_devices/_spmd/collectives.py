@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._runtime.gpu_block import GpuBlock, array_beside, gpu_blocks, host_copy, is_gpu_block
@@ -52,9 +53,13 @@ def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
     for leaf, array in zip(leaves, arrays, strict=True):
         check_unmasked(operation, leaf, "a leaf")
         if array.dtype.kind in "OSUMm":
-            raise TypeError(
-                f"{operation}: a leaf of type {type(leaf).__name__} is not an array of numbers; expected an ndarray "
-                f"or a number, got {safe_repr(leaf)}; convert it first"
+            raise failure(
+                TypeError,
+                operation,
+                f"a leaf of type {type(leaf).__name__} is not an array of numbers",
+                expected="an ndarray or a number",
+                got=safe_repr(leaf),
+                fix="convert it first",
             )
     return arrays, treedef
 
@@ -191,14 +196,21 @@ def _joined(operation: str, parts: Sequence[Any], axis: int, tiled: bool) -> Any
 
 def _dimension(operation: str, axis: int, ndim: int) -> int:
     if not ndim:
-        raise AxisError(
-            f"{operation}: the block has no dimensions; expected 1 or more, got shape (); add one by x[None], or leave "
-            "tiled out"
+        raise failure(
+            AxisError,
+            operation,
+            "the block has no dimensions",
+            expected="1 or more",
+            got="shape ()",
+            fix="add one by x[None], or leave tiled out",
         )
     if not -ndim <= axis < ndim:
-        raise AxisError(  # both a ValueError and an IndexError, as JAX raises either
-            f"{operation}: axis {axis} is out of range; expected {-ndim} to {ndim - 1} for {ndim} dimensions; "
-            "choose one of them"
+        raise failure(
+            AxisError,
+            operation,
+            f"axis {axis} is out of range",
+            expected=f"{-ndim} to {ndim - 1} for {ndim} dimensions",
+            fix="choose one of them",
         )
     return axis % ndim
 
@@ -211,10 +223,13 @@ def _check_split(call: Call, leaf: NDArray[Any], axis: int, tiled: bool) -> None
         expected = f"a multiple of {count}" if tiled else f"exactly {count}"
         widths = [(0, -size % count if each == d else 0) for each in range(leaf.ndim)]
         fix = f"pad it: np.pad(x, {widths})" + ("" if tiled else " and use tiled=True")
-        raise ValueError(
-            f"{operation}: dimension {d} of a block of shape {leaf.shape} cannot be split over the axis; expected a "
-            f"size of {expected} (the axis size), got {size}; "
-            f"{fix if size % count or not size else 'use tiled=True for several rows per member'}"
+        raise failure(
+            ValueError,
+            operation,
+            f"dimension {d} of a block of shape {leaf.shape} cannot be split over the axis",
+            expected=f"a size of {expected} (the axis size)",
+            got=size,
+            fix=fix if size % count or not size else "use tiled=True for several rows per member",
         )
 
 
@@ -283,14 +298,22 @@ def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> L
     targets = [target for _, target in pairs]
     wrong = [pair for pair in pairs if not all(0 <= i < count for i in pair)]
     if wrong:
-        raise IndexError(
-            f"{operation}: perm names members that do not exist; expected indices of 0 to {count - 1}, got {wrong}; "
-            "drop these pairs, or check the size of the axis"
+        raise failure(
+            IndexError,
+            operation,
+            "perm names members that do not exist",
+            expected=f"indices of 0 to {count - 1}",
+            got=wrong,
+            fix="drop these pairs, or check the size of the axis",
         )
     if len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
-        raise ValueError(
-            f"{operation}: perm is not a permutation; expected pairs of 0 to {count - 1} with each source and each "
-            f"target at most once, got {list(pairs)}; drop the repeated ones"
+        raise failure(
+            ValueError,
+            operation,
+            "perm is not a permutation",
+            expected=f"pairs of 0 to {count - 1} with each source and each target at most once",
+            got=list(pairs),
+            fix="drop the repeated ones",
         )
 
     source_of = {target: source for source, target in pairs}

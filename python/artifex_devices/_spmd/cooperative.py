@@ -19,6 +19,7 @@ from typing import Any
 import greenlet
 
 from artifex_devices import _core
+from artifex_devices._base.checks import failure
 from artifex_devices._spmd.outcomes import Stopped
 from artifex_devices._spmd.session import Participant, Session
 from artifex_devices.errors import CollectiveError
@@ -221,12 +222,17 @@ class CooperativeExecutor:
         if order < 0 or not any(self._order(other) > order for other in waiting):
             return True
         session = self._session
+        where = f"{session.device_names[position]} waits at {session.participants[position].site}"
         session.outcomes.record_refusal(
-            CollectiveError(
-                f"{session.operation}: {session.device_names[position]} waits at {session.participants[position].site} "
-                "inside a function of a pybind11 extension (such as optree.tree_map) that others entered later and "
-                "have not left; expected at most one collective in each such call, as participants share one thread; "
-                'use executor="threads", or artifex_devices.tree.map, which has no such frame'
+            failure(
+                CollectiveError,
+                session.operation,
+                (
+                    f"{where} inside a function of a pybind11 extension (such as optree.tree_map) that others entered "
+                    "later and have not left"
+                ),
+                expected="at most one collective in each such call, as participants share one thread",
+                fix='use executor="threads", or artifex_devices.tree.map, which has no such frame',
             )
         )
         session.rendezvous.cancel()

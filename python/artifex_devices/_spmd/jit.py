@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_callable, check_type
+from artifex_devices._base.checks import check_callable, check_type, failure
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices._placement.device_put import LEAF_TYPES
@@ -140,9 +140,12 @@ def jit(
     donated = choose_arguments(operation, "donate", f, donate_argnums, donate_argnames)
     both = [*sorted(static.names & donated.names), *sorted(static.numbers & donated.numbers)]
     if both:
-        raise ValueError(
-            f"{operation}: arguments {both} are both static and donated; expected donated arguments to be arrays; drop "
-            "them from one of the two"
+        raise failure(
+            ValueError,
+            operation,
+            f"arguments {both} are both static and donated",
+            expected="donated arguments to be arrays",
+            fix="drop them from one of the two",
         )
     is_plain = shardings.is_plain and not any((static.numbers, static.names, donated.numbers, donated.names))
 
@@ -164,9 +167,12 @@ def jit(
 
 
 def _not_compiled(operation: str, name: str, *args: Any, **kwargs: Any) -> Any:
-    raise NotImplementedError(
-        f"{operation}.{name}: nothing is compiled here; expected a plain call of the function; call it, or read the "
-        "results' shape, dtype and sharding"
+    raise failure(
+        NotImplementedError,
+        f"{operation}.{name}",
+        "nothing is compiled here",
+        expected="a plain call of the function",
+        fix="call it, or read the results' shape, dtype and sharding",
     )
 
 
@@ -174,9 +180,12 @@ def _device(operation: str, device: Any, backend: str | None, has_shardings: boo
     if device is None and backend is None:
         return None
     if has_shardings:
-        raise ValueError(
-            f"{operation}: device or backend came with in_shardings or out_shardings; expected one of "
-            "the two; drop device and backend"
+        raise failure(
+            ValueError,
+            operation,
+            "device or backend came with in_shardings or out_shardings",
+            expected="one of the two",
+            fix="drop device and backend",
         )
     if device is not None and backend is not None:
         raise ValueError(f"{operation}: device and backend are both given; expected one of them; drop backend")
@@ -196,9 +205,13 @@ def _call_placed(
 ) -> Any:
     """Places the arguments, calls the function, places the results, deletes donated Arrays."""
     if kwargs and shardings.in_shardings is not UNSPECIFIED and not static.names.issuperset(kwargs):
-        raise ValueError(
-            f"{shardings.operation}: keyword arguments came with in_shardings; expected positional ones, to which "
-            f"in_shardings apply, got {', '.join(kwargs)}; pass them by position"
+        raise failure(
+            ValueError,
+            shardings.operation,
+            "keyword arguments came with in_shardings",
+            expected="positional ones, to which in_shardings apply",
+            got=", ".join(kwargs),
+            fix="pass them by position",
         )
     static_arguments = static.of_call(args, kwargs)
     check_hashable(shardings.operation, static_arguments)

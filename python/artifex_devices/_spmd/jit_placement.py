@@ -10,6 +10,7 @@ import numpy as np
 
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.layout import ids_text
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import (
@@ -53,9 +54,13 @@ class JitShardings:
                 axis = leaf.axis_names[0] if isinstance(leaf, Mesh) else "x"
                 is_device = isinstance(leaf, Device)
                 fix = "ad.SingleDeviceSharding(device)" if is_device else f"ad.NamedSharding(mesh, ad.P({axis!r}))"
-                raise TypeError(
-                    f"{self.operation}: {argument}{tree_util.keystr(path)} is of type {type(leaf).__name__}; expected "
-                    f"a Sharding, a PartitionSpec or None, got {safe_repr(leaf)}; write {fix}"
+                raise failure(
+                    TypeError,
+                    self.operation,
+                    f"{argument}{tree_util.keystr(path)} is of type {type(leaf).__name__}",
+                    expected="a Sharding, a PartitionSpec or None",
+                    got=safe_repr(leaf),
+                    fix=f"write {fix}",
                 )
         return [leaf for _, leaf in leaves]
 
@@ -112,10 +117,13 @@ class JitShardings:
         """Raises ValueError where the function has placed a result on other devices than those of the call."""
         for x, path in zip(arrays, paths, strict=True):
             if isinstance(x, Array) and x.committed and home is not None and not same_devices(x.sharding, home):
-                raise ValueError(
-                    f"{self.operation}: the function placed {path} on other devices than those of the call; expected "
-                    f"the same devices in the same order, got {ids_text(x.sharding)} in a call on {ids_text(home)}; "
-                    "move it after the call: device_put(result, sharding)"
+                raise failure(
+                    ValueError,
+                    self.operation,
+                    f"the function placed {path} on other devices than those of the call",
+                    expected="the same devices in the same order",
+                    got=f"{ids_text(x.sharding)} in a call on {ids_text(home)}",
+                    fix="move it after the call: device_put(result, sharding)",
                 )
 
     def _in_shardings(self, dynamic: tuple[Any, ...], count: int) -> list[Sharding | None]:
@@ -139,9 +147,13 @@ class JitShardings:
         mesh = mesh_that_is_set()
         if self.device is not None:
             if mesh is not None:
-                raise ValueError(
-                    f"{self.operation}: device or backend was passed under set_mesh, whose mesh places the call; "
-                    f"expected one of the two, got {mesh}; drop device and backend"
+                raise failure(
+                    ValueError,
+                    self.operation,
+                    "device or backend was passed under set_mesh, whose mesh places the call",
+                    expected="one of the two",
+                    got=mesh,
+                    fix="drop device and backend",
                 )
             return self.device
         requests: list[tuple[Sharding | None, str]] = []
@@ -158,10 +170,13 @@ class JitShardings:
             if home is None:
                 home, home_name = sharding, name
             elif sharding is not None and not same_devices(home, sharding):
-                raise ValueError(
-                    f"{self.operation}: {home_name} and {name} are on different devices; expected the same devices in "
-                    f"the same order, got {ids_text(home)} and {ids_text(sharding)}; move an argument by "
-                    "device_put(x, sharding)"
+                raise failure(
+                    ValueError,
+                    self.operation,
+                    f"{home_name} and {name} are on different devices",
+                    expected="the same devices in the same order",
+                    got=f"{ids_text(home)} and {ids_text(sharding)}",
+                    fix="move an argument by device_put(x, sharding)",
                 )
         return home
 
@@ -174,9 +189,13 @@ class JitShardings:
             return leaf
         # An Array that is committed to another sharding is refused; the devices may differ, as in JAX.
         if sharding is not self.device and not is_free_for(array, sharding):
-            raise ValueError(
-                f"{self.operation}: {path} is committed to another sharding than that of in_shardings; expected "
-                f"{safe_repr(sharding)}, got {array.sharding!r}; move it first: ad.device_put({path}, sharding)"
+            raise failure(
+                ValueError,
+                self.operation,
+                f"{path} is committed to another sharding than that of in_shardings",
+                expected=safe_repr(sharding),
+                got=f"{array.sharding!r}",
+                fix=f"move it first: ad.device_put({path}, sharding)",
             )
         return self._put(array, sharding, path)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import run_all, tiling
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import shortened_list
@@ -82,9 +83,13 @@ class Outputs:
             leaves, other = tree_util.tree_flatten(results[participant])
             if other != treedef:
                 names = self.grid.device_names
-                raise ValueError(
-                    f"{self.operation}: devices returned trees of different structure; expected {treedef} as on "
-                    f"{names[0]}, got {other} on {names[participant]}; return the same structure everywhere"
+                raise failure(
+                    ValueError,
+                    self.operation,
+                    "devices returned trees of different structure",
+                    expected=f"{treedef} as on {names[0]}",
+                    got=f"{other} on {names[participant]}",
+                    fix="return the same structure everywhere",
                 )
             for column, leaf in zip(columns, leaves, strict=True):
                 column.append(leaf)
@@ -114,9 +119,13 @@ class Outputs:
                 continue
             found = "an Array that is sharded over devices" if isinstance(leaf, Array) else safe_repr(leaf)
             fix = "np.asarray(x)" if isinstance(leaf, Array) else "arrays only"
-            raise TypeError(
-                f"{self.operation}: {place} is of type {type(leaf).__name__}; expected an ndarray or a "
-                f"number, got {found}; return {fix}"
+            raise failure(
+                TypeError,
+                self.operation,
+                f"{place} is of type {type(leaf).__name__}",
+                expected="an ndarray or a number",
+                got=found,
+                fix=f"return {fix}",
             )
 
     def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, check: ResultCheck | None) -> Array:
@@ -152,9 +161,13 @@ class Outputs:
         empty(f"{self.operation}: output{path}", (0,), dtype)
         if len(spec) > len(shape):
             hint = "return x[None] to stack numbers, or use P()" if not shape else "shorten the spec"
-            raise ValueError(
-                f"{self.operation}: output{path} of {shape_text(shape, dtype)} has too few dimensions for its spec "
-                f"{spec!r}; expected at least {len(spec)}, got {len(shape)}; {hint}"
+            raise failure(
+                ValueError,
+                self.operation,
+                f"output{path} of {shape_text(shape, dtype)} has too few dimensions for its spec {spec!r}",
+                expected=f"at least {len(spec)}",
+                got=len(shape),
+                fix=hint,
             )
         sizes = dict(zip(grid.manual, grid.sizes, strict=True))
         names = names_by_dimension(spec)
@@ -186,9 +199,13 @@ class Outputs:
             if (part.shape, part.dtype) != (first.shape, first.dtype)
         ]
         texts = shortened_list(others, 4)
-        return ValueError(
-            f"{self.operation}: output{path} differs between devices; expected "
-            f"{shape_text(first.shape, first.dtype)} as on {names[0]}, got {texts}; return equal shapes and dtypes"
+        return failure(
+            ValueError,
+            self.operation,
+            f"output{path} differs between devices",
+            expected=f"{shape_text(first.shape, first.dtype)} as on {names[0]}",
+            got=texts,
+            fix="return equal shapes and dtypes",
         )
 
     def _check_equal(self, group: Sequence[int], parts: Sequence[NDArray[Any]], path: str) -> None:
@@ -206,10 +223,16 @@ class Outputs:
         if differing:
             names = self.grid.device_names
             texts = shortened_list([names[i] for i in sorted(differing)], 8)
-            raise ValueError(
-                f"{self.operation}: output{path} is replicated by its spec, but not the same everywhere; expected the "
-                f"bits of {names[group[0]]}, got others on {texts}; name the axis in out_specs, reduce the value "
-                "(lax.pmean), or take the first device's with check_vma=False"
+            raise failure(
+                ValueError,
+                self.operation,
+                f"output{path} is replicated by its spec, but not the same everywhere",
+                expected=f"the bits of {names[group[0]]}",
+                got=f"others on {texts}",
+                fix=(
+                    "name the axis in out_specs, reduce the value (lax.pmean), or take the first device's with "
+                    "check_vma=False"
+                ),
             )
 
 

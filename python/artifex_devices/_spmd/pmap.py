@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import tree_util
-from artifex_devices._base.checks import bounded_list, check_callable, check_choice, check_int, check_type, wrong_type
+from artifex_devices._base.checks import (
+    bounded_list,
+    check_callable,
+    check_choice,
+    check_int,
+    check_type,
+    failure,
+    wrong_type,
+)
 from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.text import more_devices
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
@@ -135,9 +143,12 @@ class _Outputs(Outputs):
             return super()._array(PartitionSpec(), parts, path, check)
         ndim = parts[0].ndim + 1
         if not -ndim <= spec < ndim:
-            raise ValueError(
-                f"{self.operation}: out_axes is {spec} for output{path} of "
-                f"{shape_text(parts[0].shape, parts[0].dtype)}; expected {-ndim} to {ndim - 1}; choose one of them"
+            raise failure(
+                ValueError,
+                self.operation,
+                f"out_axes is {spec} for output{path} of {shape_text(parts[0].shape, parts[0].dtype)}",
+                expected=f"{-ndim} to {ndim - 1}",
+                fix="choose one of them",
             )
         axis = spec % ndim
         for i, part in enumerate(parts):
@@ -190,9 +201,12 @@ class _Pmapped:
         count = len(args)
         missing = [i for i in self.static if not -count <= i < count]
         if missing:
-            raise ValueError(
-                f"{self.operation}: static_broadcasted_argnums has {missing}, and the call {count} positional "
-                "arguments; expected all static arguments by position; pass them by position"
+            raise failure(
+                ValueError,
+                self.operation,
+                f"static_broadcasted_argnums has {missing}, and the call {count} positional arguments",
+                expected="all static arguments by position",
+                fix="pass them by position",
             )
         static = {i % count: args[i] for i in sorted(i % count for i in self.static)}
         check_hashable(self.operation, static)
@@ -218,9 +232,12 @@ class _Pmapped:
         paths = paths_of(treedef, [*(f"args[{i}]" for i in range(len(args)) if i not in static), *names])
         arrays = [leaf_of(operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
         if all(axis is None for axis in axes):
-            raise ValueError(
-                f"{operation}: no argument has a mapped axis; expected at least one array that is sharded over "
-                "devices; give one whose in_axes is an int"
+            raise failure(
+                ValueError,
+                operation,
+                "no argument has a mapped axis",
+                expected="at least one array that is sharded over devices",
+                fix="give one whose in_axes is an int",
             )
         replicating: tuple[Any, ...] = ()  # the in_axes that replicate numbers, where all arguments are leaves
         if isinstance(in_axes, int) and len(arrays) == len(dynamic):
@@ -232,9 +249,12 @@ class _Pmapped:
         mesh = Mesh(np.array(own[:rows], dtype=object), (name,))
         grid = grid_of(mesh, (name,))
         if len(own) < len(pool) and rows < len(own):
-            raise ValueError(
-                f"{operation}: arguments have {rows} rows for the {len(own)} devices of this process; expected one for "
-                "each device, as the axis spans all processes; give that many rows, or pass devices="
+            raise failure(
+                ValueError,
+                operation,
+                f"arguments have {rows} rows for the {len(own)} devices of this process",
+                expected="one for each device, as the axis spans all processes",
+                fix="give that many rows, or pass devices=",
             )
         fetches = []
         for axis, array, path in zip(axes, arrays, paths, strict=True):
@@ -243,10 +263,16 @@ class _Pmapped:
             if not is_free_for(array, wanted):
                 entries = "" if axis is None else "None, " * axis + "'i'"
                 where = "devices" if self.devices is not None else f"ad.devices()[:{rows}]"
-                raise ValueError(
-                    f"{operation}: {path} is committed to another placement; expected {wanted!r} (one row for each "
-                    f"device), got {array.sharding!r}; move it first: ad.device_put({path}, "
-                    f"ad.NamedSharding(ad.Mesh({where}, ('i',)), ad.P({entries})))"
+                raise failure(
+                    ValueError,
+                    operation,
+                    f"{path} is committed to another placement",
+                    expected=f"{wanted!r} (one row for each device)",
+                    got=f"{array.sharding!r}",
+                    fix=(
+                        f"move it first: ad.device_put({path}, ad.NamedSharding(ad.Mesh({where}, ('i',)), "
+                        f"ad.P({entries})))"
+                    ),
                 )
             blocks = blocks_of(operation, grid, spec, array, path, moves=True)
             fetches.append(blocks if axis is None else _rows_of(blocks, axis))
@@ -276,27 +302,40 @@ class _Pmapped:
         rows = sizes[0][1]
         differing = [f"{path} has {size}" for path, size in sizes if size != rows]
         if differing:
-            raise IndivisibleError(
-                f"{self.operation}: arguments have different numbers of rows; expected {rows} as {sizes[0][0]} has, "
-                f"got: {', '.join(differing)}; make them equal, or use in_axes=None to replicate an argument"
+            raise failure(
+                IndivisibleError,
+                self.operation,
+                "arguments have different numbers of rows",
+                expected=f"{rows} as {sizes[0][0]} has, got: {', '.join(differing)}",
+                fix="make them equal, or use in_axes=None to replicate an argument",
             )
         if self.axis_size is not None and self.axis_size != rows:
-            raise ValueError(
-                f"{self.operation}: axis_size is {self.axis_size} and {sizes[0][0]} has {rows} rows; expected equal "
-                "numbers; leave axis_size out"
+            raise failure(
+                ValueError,
+                self.operation,
+                f"axis_size is {self.axis_size} and {sizes[0][0]} has {rows} rows",
+                expected="equal numbers",
+                fix="leave axis_size out",
             )
         if rows == 0:
-            raise ValueError(
-                f"{self.operation}: {sizes[0][0]} has no rows; expected at least one, for one device each; give some"
+            raise failure(
+                ValueError,
+                self.operation,
+                f"{sizes[0][0]} has no rows",
+                expected="at least one, for one device each",
+                fix="give some",
             )
         if rows > len(pool):
             count = len(pool)
             reshaped = f"reshape it to ({count}, rows per device, ...)"
             if rows % count == 0 and axes[0] == 0:
                 reshaped += f": {paths[0]}.reshape({count}, {rows // count}, *{paths[0]}.shape[1:])"
-            raise IndivisibleError(
-                f"{self.operation}: {sizes[0][0]} has {rows} rows for {count} devices; expected at most one "
-                f"for each device; {reshaped}, use shard_map, {more_devices(rows)}"
+            raise failure(
+                IndivisibleError,
+                self.operation,
+                f"{sizes[0][0]} has {rows} rows for {count} devices",
+                expected="at most one for each device",
+                fix=f"{reshaped}, use shard_map, {more_devices(rows)}",
             )
         return int(rows)
 

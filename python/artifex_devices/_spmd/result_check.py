@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from artifex_devices import _core
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.digest import digest_of
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
@@ -61,11 +62,18 @@ class ResultCheck:
             others.begin_meeting(processes)
             digests = transport.agree(text, digest, processes, mine)
             if digests.count(mine) < len(digests) and len({each for each in digests if each != _CERTAIN}) > 1:
-                raise ValueError(
-                    f"{others.operation}: {', '.join(f'output{path}' for path in self._paths)} is replicated by "
-                    f"its spec, but not the same in processes {', '.join(map(str, processes))}; expected the same "
-                    "bits; name the axis in out_specs, reduce the value (lax.pmean), or take each process's own with "
-                    "check_vma=False"
+                raise failure(
+                    ValueError,
+                    others.operation,
+                    (
+                        f"{', '.join(f'output{path}' for path in self._paths)} is replicated by its spec, but not "
+                        f"the same in processes {', '.join(map(str, processes))}"
+                    ),
+                    expected="the same bits",
+                    fix=(
+                        "name the axis in out_specs, reduce the value (lax.pmean), or take each process's own with "
+                        "check_vma=False"
+                    ),
                 )
             others.end_meeting()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 from artifex_devices import tree_util
-from artifex_devices._base.checks import check_callable, check_choice, check_type, wrong_type, wrong_value
+from artifex_devices._base.checks import check_callable, check_choice, check_type, failure, wrong_type, wrong_value
 from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED
@@ -160,9 +160,12 @@ class _ShardMapped:
         """Returns the axes of a mesh over which bodies see shards; raises ValueError for unknown axis_names."""
         unknown = [name for name in self.axis_names if name not in mesh.axis_names]
         if unknown:
-            raise ValueError(
-                f"{self.operation}: axis_names has {', '.join(map(safe_repr, unknown))}; expected axes of the mesh, "
-                f"{', '.join(map(repr, mesh.axis_names))}; check the spelling"
+            raise failure(
+                ValueError,
+                self.operation,
+                f"axis_names has {', '.join(map(safe_repr, unknown))}",
+                expected=f"axes of the mesh, {', '.join(map(repr, mesh.axis_names))}",
+                fix="check the spelling",
             )
         return tuple(name for name in mesh.axis_names if not self.axis_names or name in self.axis_names)
 
@@ -171,10 +174,16 @@ class _ShardMapped:
         function = self.operation.removeprefix("shard_map(").removesuffix(")")
         function = function if function.isidentifier() else "f"
         bound = ", ".join(f"{name}={name}" for name in names)
-        return TypeError(
-            f"{self.operation}: unexpected keyword arguments; expected positional arguments, to which in_specs apply, "
-            f"got {', '.join(names)}; pass them by position, or bind constants to the function that is mapped: "
-            f"functools.partial({function}, {bound})"
+        return failure(
+            TypeError,
+            self.operation,
+            "unexpected keyword arguments",
+            expected="positional arguments, to which in_specs apply",
+            got=", ".join(names),
+            fix=(
+                "pass them by position, or bind constants to the function that is mapped: "
+                f"functools.partial({function}, {bound})"
+            ),
         )
 
     def call(self, args: tuple[Any, ...]) -> Any:
@@ -194,9 +203,13 @@ class _ShardMapped:
         mesh = self.mesh
         if mesh is not None:
             if mesh.empty:
-                raise ValueError(
-                    f"{self.operation}: mesh has no axes and no devices; expected a mesh with an axis or more, got "
-                    f"{mesh}; create one by make_mesh"
+                raise failure(
+                    ValueError,
+                    self.operation,
+                    "mesh has no axes and no devices",
+                    expected="a mesh with an axis or more",
+                    got=mesh,
+                    fix="create one by make_mesh",
                 )
             check_context(self.operation, mesh)
             if isinstance(mesh, Mesh):
@@ -206,9 +219,12 @@ class _ShardMapped:
         if found is not None and abstract in (None, found.abstract_mesh):
             return found
         if abstract is None:
-            raise ValueError(
-                f"{self.operation}: no mesh is set; expected mesh= or a call inside `with mesh:` or set_mesh; write "
-                "`with ad.set_mesh(mesh):` around it"
+            raise failure(
+                ValueError,
+                self.operation,
+                "no mesh is set",
+                expected="mesh= or a call inside `with mesh:` or set_mesh",
+                fix="write `with ad.set_mesh(mesh):` around it",
             )
         return self._mesh_of_arguments(abstract, leaves)
 
@@ -222,14 +238,20 @@ class _ShardMapped:
         if len(meshes) == 1:
             return meshes[0]
         if meshes:
-            raise ValueError(
-                f"{self.operation}: mesh is an AbstractMesh, and the arguments are on {len(meshes)} meshes; expected "
-                f"one, got devices {' and '.join(str(mesh.device_ids.tolist()) for mesh in meshes)}; move the "
-                "arguments to one mesh by device_put, or give a Mesh"
+            raise failure(
+                ValueError,
+                self.operation,
+                f"mesh is an AbstractMesh, and the arguments are on {len(meshes)} meshes",
+                expected="one",
+                got=f"devices {' and '.join(str(mesh.device_ids.tolist()) for mesh in meshes)}",
+                fix="move the arguments to one mesh by device_put, or give a Mesh",
             )
-        raise ValueError(
-            f"{self.operation}: mesh is an AbstractMesh, which has no devices; expected an argument that is placed "
-            "on such a mesh; place one: ad.device_put(x, ad.NamedSharding(mesh, spec)), or give a Mesh"
+        raise failure(
+            ValueError,
+            self.operation,
+            "mesh is an AbstractMesh, which has no devices",
+            expected="an argument that is placed on such a mesh",
+            fix="place one: ad.device_put(x, ad.NamedSharding(mesh, spec)), or give a Mesh",
         )
 
     def _prepare(self, mesh: Mesh, args: tuple[Any, ...]) -> PreparedCall:
@@ -335,8 +357,12 @@ def smap(
     """
     if axis_name is UNSPECIFIED:
         if in_axes is not UNSPECIFIED or out_axes is not UNSPECIFIED:
-            raise TypeError(
-                "smap: in_axes and out_axes came without axis_name; expected the name of the axis; write axis_name='x'"
+            raise failure(
+                TypeError,
+                "smap",
+                "in_axes and out_axes came without axis_name",
+                expected="the name of the axis",
+                fix="write axis_name='x'",
             )
         return shard_map(f, mesh, in_specs, out_specs, check_rep=check_rep, **options)
     if in_specs is not UNSPECIFIED or out_specs is not UNSPECIFIED:

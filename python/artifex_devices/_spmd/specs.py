@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from artifex_devices import _core, tree_util
+from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
@@ -55,9 +56,12 @@ class ParticipantGrid:
                 first.setdefault(participant, position)
         processes = sorted(set().union(*holders))
         if not first:
-            raise ValueError(
-                f"shard_map: the mesh has no device of this process, {me}; expected at least one; call it only in the "
-                f"processes {processes}, whose devices the mesh has"
+            raise failure(
+                ValueError,
+                "shard_map",
+                f"the mesh has no device of this process, {me}",
+                expected="at least one",
+                fix=f"call it only in the processes {processes}, whose devices the mesh has",
             )
         # None where the mesh has no devices of other processes.
         self.process_map: ProcessMap | None = None
@@ -120,9 +124,12 @@ def check_specs(operation: str, argument: str, specs: Any, manual: Names | None)
         found = ", ".join(
             f"{argument}{tree_util.keystr(path)} is {safe_repr(leaf)} ({type(leaf).__name__})" for path, leaf in wrong
         )
-        raise TypeError(
-            f"{operation}: {argument} is not a tree of PartitionSpecs: {found}; expected a PartitionSpec for each "
-            "array; write P('x') for sharded over x, P() for replicated"
+        raise failure(
+            TypeError,
+            operation,
+            f"{argument} is not a tree of PartitionSpecs: {found}",
+            expected="a PartitionSpec for each array",
+            fix="write P('x') for sharded over x, P() for replicated",
         )
     unbound, twice = [], []
     for path, spec in leaves:
@@ -132,14 +139,20 @@ def check_specs(operation: str, argument: str, specs: Any, manual: Names | None)
             unbound += [f"{place} names {safe_repr(name)}" for name in names if name not in manual]
         twice += [place for name in set(names) if names.count(name) > 1]
     if unbound:
-        raise ValueError(
-            f"{operation}: {'; '.join(unbound)}; expected axes that this call binds, "
-            f"{', '.join(map(repr, manual or ())) or 'none'}; check the spelling, mesh= and axis_names="
+        raise failure(
+            ValueError,
+            operation,
+            "; ".join(unbound),
+            expected=f"axes that this call binds, {', '.join(map(repr, manual or ())) or 'none'}",
+            fix="check the spelling, mesh= and axis_names=",
         )
     if twice:
-        raise DuplicateSpecError(
-            f"{operation}: {'; '.join(twice)} names an axis twice; expected each mesh axis in at most one dimension; "
-            "drop one"
+        raise failure(
+            DuplicateSpecError,
+            operation,
+            f"{'; '.join(twice)} names an axis twice",
+            expected="each mesh axis in at most one dimension",
+            fix="drop one",
         )
 
 

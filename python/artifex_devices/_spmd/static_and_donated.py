@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from artifex_devices import tree_util
-from artifex_devices._base.checks import check_sequence_of_ints, check_type
+from artifex_devices._base.checks import check_sequence_of_ints, check_type, failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 from artifex_devices.errors import JaxRuntimeError
@@ -28,9 +28,12 @@ class ChosenArguments(NamedTuple):
             return self.numbers
         wrong = sorted(number for number in self.numbers if number < -count)
         if wrong:
-            raise ValueError(
-                f"{self.operation}: {self.argument} has {wrong}; expected numbers of the {count} positional arguments "
-                "of this call; pass more arguments"
+            raise failure(
+                ValueError,
+                self.operation,
+                f"{self.argument} has {wrong}",
+                expected=f"numbers of the {count} positional arguments of this call",
+                fix="pass more arguments",
             )
         return frozenset(number + count if number < 0 else number for number in self.numbers)
 
@@ -65,15 +68,22 @@ def choose_arguments(operation: str, kind: str, f: Callable[..., Any], numbers: 
     if not any(p.kind == p.VAR_POSITIONAL for p in parameters):  # otherwise only a call knows the last argument
         wrong = [place for place in places if not -count <= place < count]
         if wrong:
-            raise ValueError(
-                f"{operation}: {argument} has {wrong}; expected numbers of the {count} positional arguments; check them"
+            raise failure(
+                ValueError,
+                operation,
+                f"{argument} has {wrong}",
+                expected=f"numbers of the {count} positional arguments",
+                fix="check them",
             )
         places = [place % count for place in places]
     known = {p.name for p in parameters}
     if not any(p.kind == p.VAR_KEYWORD for p in parameters) and called - known:
-        raise ValueError(
-            f"{operation}: {kind}_argnames has {sorted(called - known)}; expected names of arguments: "
-            f"{', '.join(sorted(known)) or 'none'}; check the spelling"
+        raise failure(
+            ValueError,
+            operation,
+            f"{kind}_argnames has {sorted(called - known)}",
+            expected=f"names of arguments: {', '.join(sorted(known)) or 'none'}",
+            fix="check the spelling",
         )
     by_number = {positional[place] for place in places if 0 <= place < count}
     by_name = {positional.index(name) for name in called if name in positional}
@@ -86,9 +96,13 @@ def check_hashable(operation: str, static: Mapping[Any, Any]) -> None:
         try:
             hash(x)
         except TypeError:
-            raise ValueError(
-                f"{operation}: static argument {name} is not hashable; expected a constant such as a number, a string "
-                f"or a tuple, got {safe_repr(x)} ({type(x).__name__}); pass a tuple for a list"
+            raise failure(
+                ValueError,
+                operation,
+                f"static argument {name} is not hashable",
+                expected="a constant such as a number, a string or a tuple",
+                got=f"{safe_repr(x)} ({type(x).__name__})",
+                fix="pass a tuple for a list",
             ) from None
 
 
@@ -102,9 +116,12 @@ def donated_arrays(operation: str, donated: Sequence[Any], arguments: Any) -> li
         counts[id(x)] = counts.get(id(x), 0) + 1
     for x in arrays:
         if counts[id(x)] > 1:
-            raise JaxRuntimeError(
-                f"{operation}: an Array of shape {x.shape} and dtype {x.dtype} is donated and passed twice; expected "
-                "it once, as the call deletes it; pass np.copy(x) as the other argument, or leave donate_argnums out"
+            raise failure(
+                JaxRuntimeError,
+                operation,
+                f"an Array of shape {x.shape} and dtype {x.dtype} is donated and passed twice",
+                expected="it once, as the call deletes it",
+                fix="pass np.copy(x) as the other argument, or leave donate_argnums out",
             )
     return arrays
 

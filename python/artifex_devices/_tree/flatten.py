@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from artifex_devices._base.checks import check_callable
+from artifex_devices._base.checks import check_callable, failure
 from artifex_devices._core import _tree_open
 from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.nodes import PLAIN, UnsortableKeysError, keys_of, one_level
@@ -67,9 +67,13 @@ def _walk(
 
 def _unsortable(node: Any, path: tuple[Any, ...], error: Exception) -> ValueError:
     where = f" at {keystr(path)}" if path else ""
-    return ValueError(
-        f"tree_flatten: the keys of the {type(node).__name__}{where} cannot be sorted; expected keys that compare with "
-        f"each other, got {error}; use an OrderedDict to keep their order"
+    return failure(
+        ValueError,
+        "tree_flatten",
+        f"the keys of the {type(node).__name__}{where} cannot be sorted",
+        expected="keys that compare with each other",
+        got=error,
+        fix="use an OrderedDict to keep their order",
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import (
@@ -79,8 +80,12 @@ def register(operation: str, cls: type, node_type: NodeType) -> None:
         raise TypeError(f"{operation}: {safe_repr(cls)} is not a type; expected the class whose instances become nodes")
     with _lock:
         if cls in _BUILTIN or cls in _registered:
-            raise ValueError(
-                f"{operation}: {cls.__name__} is a node of trees already; expected another type; register a subclass"
+            raise failure(
+                ValueError,
+                operation,
+                f"{cls.__name__} is a node of trees already",
+                expected="another type",
+                fix="register a subclass",
             )
         _registered[cls] = node_type
         PLAIN.discard(cls)
@@ -215,8 +220,11 @@ def _one_level_of_node(operation: str, tree: Any) -> tuple[tuple[Any, ...], Any]
     except UnsortableKeysError as error:
         raise ValueError(f"{operation}: the keys of the {type(tree).__name__} cannot be sorted, got {error}") from None
     if level is None:
-        raise ValueError(
-            f"{operation}: {type(tree).__name__} is a leaf; expected a list, tuple, dict, None, named tuple or an "
-            "instance of a registered type; register it with register_pytree_node"
+        raise failure(
+            ValueError,
+            operation,
+            f"{type(tree).__name__} is a leaf",
+            expected="a list, tuple, dict, None, named tuple or an instance of a registered type",
+            fix="register it with register_pytree_node",
         )
     return level

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from artifex_devices._base.checks import check_callable, check_sequence
+from artifex_devices._base.checks import check_callable, check_sequence, failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._tree.keys import GetAttrKey
@@ -168,18 +168,22 @@ def _register(
     def flatten(node: Any) -> tuple[tuple[Any, ...], Aux]:
         result = chosen(node)
         if type(result) is not tuple or len(result) != 2 or not isinstance(result[0], Iterable):
-            raise ValueError(
-                f"tree_flatten: flatten_func of {cls.__name__} returned {safe_repr(result)}; expected a pair "
-                "(children, data), with an iterable of children"
+            raise failure(
+                ValueError,
+                "tree_flatten",
+                f"flatten_func of {cls.__name__} returned {safe_repr(result)}",
+                expected="a pair (children, data), with an iterable of children",
             )
         children = tuple(result[0])
         if flatten_with_keys is None:
             return children, Aux(result[1], None)
         for child in children:
             if not isinstance(child, tuple | list) or len(child) != 2:
-                raise ValueError(
-                    f"tree_flatten: flatten_with_keys of {cls.__name__} returned {safe_repr(child)} for a child; "
-                    "expected a pair (key, child)"
+                raise failure(
+                    ValueError,
+                    "tree_flatten",
+                    f"flatten_with_keys of {cls.__name__} returned {safe_repr(child)} for a child",
+                    expected="a pair (key, child)",
                 )
         return tuple([child for _, child in children]), Aux(result[1], tuple([key for key, _ in children]))
 
@@ -190,9 +194,12 @@ def _unflatten_of(operation: str, cls: Any) -> Callable[[Any, Any], Any]:
     try:
         return cls.tree_unflatten  # type: ignore[no-any-return]
     except AttributeError:
-        raise AttributeError(
-            f"{operation}: {safe_repr(cls)} has no tree_unflatten; expected a class with the class method "
-            "tree_unflatten(data, children); define it"
+        raise failure(
+            AttributeError,
+            operation,
+            f"{safe_repr(cls)} has no tree_unflatten",
+            expected="a class with the class method tree_unflatten(data, children)",
+            fix="define it",
         ) from None
 
 
@@ -202,14 +209,20 @@ def _fields_of(
     is_dataclass = dataclasses.is_dataclass(cls)
     if data_fields is None or meta_fields is None:
         if data_fields is not None or meta_fields is not None:
-            raise TypeError(
-                "register_dataclass: only one list of fields; expected data_fields and meta_fields or neither, got "
-                f"{data_fields=} {meta_fields=}"
+            raise failure(
+                TypeError,
+                "register_dataclass",
+                "only one list of fields",
+                expected="data_fields and meta_fields or neither",
+                got=f"data_fields={data_fields!r} meta_fields={meta_fields!r}",
             )
         if not is_dataclass:
-            raise TypeError(
-                f"register_dataclass: {safe_repr(cls)} is not a dataclass; expected one, or data_fields and "
-                "meta_fields; decorate it with dataclasses.dataclass"
+            raise failure(
+                TypeError,
+                "register_dataclass",
+                f"{safe_repr(cls)} is not a dataclass",
+                expected="one, or data_fields and meta_fields",
+                fix="decorate it with dataclasses.dataclass",
             )
         known = dataclasses.fields(cls)
         data_fields = [field.name for field in known if not field.metadata.get("static", False)]
@@ -228,9 +241,12 @@ def _fields_of(
         if unknown := [name for name in (*data, *meta) if name not in expected]:
             wrong.append(f"{unknown} are not fields with init=True, or are dropped")
     if wrong:
-        raise ValueError(
-            f"register_dataclass: {'; '.join(wrong)}; expected data_fields and meta_fields to name each field of "
-            f"{cls.__name__} once, got data_fields={list(data)} meta_fields={list(meta)}"
+        raise failure(
+            ValueError,
+            "register_dataclass",
+            "; ".join(wrong),
+            expected=f"data_fields and meta_fields to name each field of {cls.__name__} once",
+            got=f"data_fields={list(data)} meta_fields={list(meta)}",
         )
     return data, meta
 

@@ -11,7 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from artifex_devices._base.checks import bounded_list, check_callable, check_type, wrong_type
+from artifex_devices._base.checks import bounded_list, check_callable, check_type, failure, wrong_type
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import (
@@ -65,8 +65,12 @@ class PyTreeDef:
 
     def __init__(self, _node: Node | None = None, _num_leaves: int = -1) -> None:
         if type(_num_leaves) is not int or _num_leaves < 0:
-            raise TypeError(
-                "PyTreeDef: objects of this class are not made by calling it; expected no call; use tree.structure(x)"
+            raise failure(
+                TypeError,
+                "PyTreeDef",
+                "objects of this class are not made by calling it",
+                expected="no call",
+                fix="use tree.structure(x)",
             )
         self._node = _node
         self._num_leaves = _num_leaves
@@ -89,9 +93,13 @@ class PyTreeDef:
         """
         values = leaves if type(leaves) is list else _values("tree_unflatten", "leaves", leaves)
         if len(values) != self._num_leaves:
-            raise ValueError(
-                f"tree_unflatten: {len(values)} leaves for {safe_repr(self)}; expected {self._num_leaves}, "
-                f"got {len(values)}; give one value for each leaf, in the order of tree_flatten"
+            raise failure(
+                ValueError,
+                "tree_unflatten",
+                f"{len(values)} leaves for {safe_repr(self)}",
+                expected=self._num_leaves,
+                got=len(values),
+                fix="give one value for each leaf, in the order of tree_flatten",
             )
         return _tree_build(self._node, values, make_node)
 
@@ -135,8 +143,12 @@ class PyTreeDef:
             check_callable("walk", "f_leaf", f_leaf, fix="call walk(f_node, f_leaf, leaves)")
         values = _values("walk", "leaves", leaves)
         if len(values) != self._num_leaves:
-            raise ValueError(
-                f"walk: there are {len(values)} leaves; expected {self._num_leaves}; give one for each leaf"
+            raise failure(
+                ValueError,
+                "walk",
+                f"there are {len(values)} leaves",
+                expected=self._num_leaves,
+                fix="give one for each leaf",
             )
         remaining = iter(values)
         results: list[Any] = []
@@ -182,9 +194,13 @@ class PyTreeDef:
         elif typ not in (list, tuple, NoneType) and not is_named_tuple(typ):
             data = Aux(data, None)
         if not _is_row((typ, data, len(nodes))):
-            raise ValueError(
-                f"{name}: {len(nodes)} children do not fit node_data; expected one for each key or field, got "
-                f"{safe_repr(node_data)}; give what children() returned"
+            raise failure(
+                ValueError,
+                name,
+                f"{len(nodes)} children do not fit node_data",
+                expected="one for each key or field",
+                got=safe_repr(node_data),
+                fix="give what children() returned",
             )
         return _treedef_of(node_with(typ, data, nodes))
 
@@ -272,9 +288,12 @@ def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
     except (LookupError, TypeError, ValueError):
         fits = False
     if not fits:
-        raise ValueError(
-            "PyTreeDef: the pickle's nodes or its number of leaves do not form a structure; expected the pickle of a "
-            "PyTreeDef; pickle it again"
+        raise failure(
+            ValueError,
+            "PyTreeDef",
+            "the pickle's nodes or its number of leaves do not form a structure",
+            expected="the pickle of a PyTreeDef",
+            fix="pickle it again",
         )
     return PyTreeDef(node, num_leaves)
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.array_api import exports, fft, linalg
 from artifex_devices.array_api.creation import (
@@ -78,9 +79,12 @@ def namespace(api_version: str | None) -> Any:
         ValueError: The version is not supported.
     """
     if api_version is not None and api_version not in _VERSIONS:
-        raise ValueError(
-            f"__array_namespace__: api_version {safe_repr(api_version)} is not known; expected one of "
-            f"{', '.join(_VERSIONS)}; leave it out"
+        raise failure(
+            ValueError,
+            "__array_namespace__",
+            f"api_version {safe_repr(api_version)} is not known",
+            expected=f"one of {', '.join(_VERSIONS)}",
+            fix="leave it out",
         )
     return sys.modules[__name__]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.shape.creation import ZERO, filled, fitting
-from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.checks import failure, wrong_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device
 from artifex_devices._placement.device_put import device_put
@@ -46,18 +46,26 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     device = resolve_target("asarray", device, "device")
     if not isinstance(obj, Array):
         if copy is False:
-            raise ValueError(
-                f"asarray: data on the host is copied to a device; expected an Array for copy=False, got "
-                f"{type(obj).__name__}; leave copy out"
+            raise failure(
+                ValueError,
+                "asarray",
+                "data on the host is copied to a device",
+                expected="an Array for copy=False",
+                got=type(obj).__name__,
+                fix="leave copy out",
             )
         return placed("asarray", _host(obj, dtype), device)
     kind = obj.dtype if dtype is None else np.dtype(dtype)
     device = fitting(device, obj.shape)
     moves = device is not None and device not in (obj.sharding, obj.device)
     if copy is False and (moves or kind != obj.dtype):
-        raise ValueError(
-            f"asarray: copy=False cannot change dtype or device; expected {obj.dtype} on {obj.device}, got {kind} on "
-            f"{device}; leave copy out"
+        raise failure(
+            ValueError,
+            "asarray",
+            "copy=False cannot change dtype or device",
+            expected=f"{obj.dtype} on {obj.device}",
+            got=f"{kind} on {device}",
+            fix="leave copy out",
         )
     result: Any = obj if kind == obj.dtype else np.astype(obj, kind)  # type: ignore[call-overload]
     if moves:
@@ -106,9 +114,13 @@ def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
         limits = np.iinfo(kind)
         lowest, highest = int(value.min()), int(value.max())
         if lowest < limits.min or highest > limits.max:
-            raise OverflowError(
-                f"{operation}: an int is too large for {kind}; expected {limits.min} to {limits.max}, got {lowest} to "
-                f"{highest}; give a dtype of floats, or config.update('jax_enable_x64', True) for 64 bits"
+            raise failure(
+                OverflowError,
+                operation,
+                f"an int is too large for {kind}",
+                expected=f"{limits.min} to {limits.max}",
+                got=f"{lowest} to {highest}",
+                fix="give a dtype of floats, or config.update('jax_enable_x64', True) for 64 bits",
             )
     return value.astype(kind)
 
@@ -116,9 +128,13 @@ def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
 def to_device(x: Array, device: Any, stream: Any = None) -> Array:
     """Does the work of Array.to_device."""
     if stream is not None:
-        raise ValueError(
-            f"to_device: streams are not supported; expected None, got {safe_repr(stream)}; leave it out and use "
-            "block_until_ready()"
+        raise failure(
+            ValueError,
+            "to_device",
+            "streams are not supported",
+            expected="None",
+            got=safe_repr(stream),
+            fix="leave it out and use block_until_ready()",
         )
     if device is None:
         raise wrong_type("to_device", "device", device, "a Device or a Sharding", "take one from x.device")

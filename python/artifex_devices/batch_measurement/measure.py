@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices._base.checks import check_callable, check_number
+from artifex_devices._base.checks import check_callable, check_number, failure
 from artifex_devices._core import Machine
 from artifex_devices._runtime.device_arguments import whole_number
 from artifex_devices._runtime.devices import devices
@@ -104,9 +104,13 @@ def measure_batch_size(
     )
     smallest = -(-least // step) * step
     if smallest > largest:
-        raise ValueError(
-            "measure_batch_size: the range of batch sizes is empty; expected a multiple of multiple_of between "
-            f"min_batch_size and max_batch_size, got {step}, {least} and {largest}; raise max_batch_size"
+        raise failure(
+            ValueError,
+            "measure_batch_size",
+            "the range of batch sizes is empty",
+            expected="a multiple of multiple_of between min_batch_size and max_batch_size",
+            got=f"{step}, {least} and {largest}",
+            fix="raise max_batch_size",
         )
     meter = ProcessMemory(memory_fraction) if _meter is None else _meter
     began = _clock()
@@ -141,20 +145,30 @@ def _nothing_worked(probes: list[BatchProbe]) -> Exception:
     """Returns the error for a search without any time."""
     last = probes[-1]
     if last.outcome == "out of time":
-        return RuntimeError(
-            f"measure_batch_size: no call could be timed on a batch of {last.batch_size} before time ran out; expected "
-            f"max_seconds for make_batch ({last.make_batch_s or 0:.3g} s here) and two calls; increase max_seconds or "
-            "reduce min_batch_size"
+        return failure(
+            RuntimeError,
+            "measure_batch_size",
+            f"no call could be timed on a batch of {last.batch_size} before time ran out",
+            expected=f"max_seconds for make_batch ({last.make_batch_s or 0:.3g} s here) and two calls",
+            fix="increase max_seconds or reduce min_batch_size",
         )
     errors = "; ".join(f"{probe.batch_size}: {probe.error}" for probe in probes)
     if any(probe.outcome == "out of memory" for probe in probes):
-        return MemoryError(
-            f"measure_batch_size: not even the smallest batch fits; expected one that does, got {errors}; free memory, "
-            "or reduce min_batch_size or multiple_of"
+        return failure(
+            MemoryError,
+            "measure_batch_size",
+            "not even the smallest batch fits",
+            expected="one that does",
+            got=errors,
+            fix="free memory, or reduce min_batch_size or multiple_of",
         )
-    return RuntimeError(
-        f"measure_batch_size: step_fn or make_batch raised for every batch size; expected one that works, got "
-        f"{errors}; if sizes must be divisible, as by a mesh axis of the {len(devices())} devices, pass multiple_of"
+    return failure(
+        RuntimeError,
+        "measure_batch_size",
+        "step_fn or make_batch raised for every batch size",
+        expected="one that works",
+        got=errors,
+        fix=f"if sizes must be divisible, as by a mesh axis of the {len(devices())} devices, pass multiple_of",
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Literal
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import printable
 from artifex_devices._placement.device_put import block_until_ready
@@ -120,10 +121,13 @@ class Prober:
             if isinstance(result, _NOT_BEGUN):
                 if isinstance(result, CoroutineType):
                     result.close()  # prevents the warning about a coroutine that was never awaited
-                raise TypeError(
-                    "measure_batch_size: step_fn returned work that has not begun, so that there is nothing to time; "
-                    f"expected a result, got {type(result).__name__}; finish it in the step, for example by list(...) "
-                    "or asyncio.run(...)"
+                raise failure(
+                    TypeError,
+                    "measure_batch_size",
+                    "step_fn returned work that has not begun, so that there is nothing to time",
+                    expected="a result",
+                    got=type(result).__name__,
+                    fix="finish it in the step, for example by list(...) or asyncio.run(...)",
                 )
             del result  # freed before the next call
             # A coarse clock must not yield zero, which would be a divisor.
@@ -146,10 +150,13 @@ class Prober:
         made.append(self.clock() - began)
         leaves = tree_leaves(batch) if self.reuse_batch else []
         if iterators := [type(leaf).__name__ for leaf in leaves if isinstance(leaf, Iterator)]:
-            raise TypeError(
-                "measure_batch_size: make_batch returned an iterator, which the first call uses up; expected a batch "
-                f"that all calls on its size can use, got {iterators[0]}; return a list or an array, or pass "
-                "reuse_batch=False"
+            raise failure(
+                TypeError,
+                "measure_batch_size",
+                "make_batch returned an iterator, which the first call uses up",
+                expected="a batch that all calls on its size can use",
+                got=iterators[0],
+                fix="return a list or an array, or pass reuse_batch=False",
             )
         return batch
 

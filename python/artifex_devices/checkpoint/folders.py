@@ -29,7 +29,7 @@ from contextlib import suppress
 from typing import Any
 
 from artifex_devices import _core
-from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.checks import failure, wrong_type
 from artifex_devices.checkpoint import commit_times, manifest
 from artifex_devices.checkpoint.locks import FolderLock, is_locked_by_this_thread
 
@@ -340,9 +340,12 @@ class Staging:
                 errno.EEXIST,
                 f"{self._operation}: {target!r} exists; expected a new path; pass overwrite=True to replace it",
             )
-        raise ValueError(
-            f"{self._operation}: {target!r} exists and is not a checkpoint; expected a folder with {manifest.FILE}; "
-            "save to another path"
+        raise failure(
+            ValueError,
+            self._operation,
+            f"{target!r} exists and is not a checkpoint",
+            expected=f"a folder with {manifest.FILE}",
+            fix="save to another path",
         )
 
     def _keep_time(self) -> None:

@@ -13,7 +13,7 @@ import weakref
 from typing import NamedTuple, Protocol
 
 from artifex_devices._base.caller import user_frame
-from artifex_devices._base.checks import check_number
+from artifex_devices._base.checks import check_number, failure
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.public_path import public
 
@@ -153,9 +153,12 @@ class SaveFuture:
         while not self.done():
             left = _POLL_S if end is None else min(_POLL_S, end - time.monotonic())
             if left <= 0.0:
-                raise TimeoutError(
-                    f"{self._operation}: {self.bytes_written} of {self.nbytes} bytes are written after {timeout_s} s; "
-                    "expected all; call wait() again"
+                raise failure(
+                    TimeoutError,
+                    self._operation,
+                    f"{self.bytes_written} of {self.nbytes} bytes are written after {timeout_s} s",
+                    expected="all",
+                    fix="call wait() again",
                 )
             self._finished.wait(left)
         with self._lock:
@@ -223,9 +226,12 @@ class SaveFuture:
 
     def _check_process(self) -> None:
         if not self._is_of_this_process():
-            raise RuntimeError(
-                f"{self._operation}: the save began in process {self._process}, and this is process {os.getpid()}, "
-                "forked from it; expected the process that began it; wait() there"
+            raise failure(
+                RuntimeError,
+                self._operation,
+                f"the save began in process {self._process}, and this is process {os.getpid()}, forked from it",
+                expected="the process that began it",
+                fix="wait() there",
             )
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from artifex_devices._base.checks import check_int
+from artifex_devices._base.checks import check_int, failure
 from artifex_devices._base.public_path import public
 from artifex_devices.checkpoint import commit_times, folders
 from artifex_devices.checkpoint.folders import Staging, check_path
@@ -92,9 +92,12 @@ class Manager:
         folder = self._folder("Manager.restore", step)
         if not folders.is_checkpoint(folder):
             steps = self.all_steps()
-            raise FileNotFoundError(
-                f"Manager.restore: {str(self._directory)!r} has no checkpoint of step {step}; expected one of "
-                f"{steps[-8:]}; restore(manager.latest_step(), like)"
+            raise failure(
+                FileNotFoundError,
+                "Manager.restore",
+                f"{str(self._directory)!r} has no checkpoint of step {step}",
+                expected=f"one of {steps[-8:]}",
+                fix="restore(manager.latest_step(), like)",
             )
         return restore(folder, like, strict=strict, verify=verify)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 
 FILE = "checkpoint.json"
@@ -72,9 +73,12 @@ def values_of(operation: str, path: str, text: str) -> dict[str, Any]:
     try:
         return {name: value(row) for name, row in json.loads(text).items()}
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
-        raise ValueError(
-            f"{operation}: {f'{path}/{FILE}'!r} has a value that is not valid: {safe_repr(error)}; expected a file "
-            "that checkpoint.save wrote; restore another checkpoint"
+        raise failure(
+            ValueError,
+            operation,
+            f"{f'{path}/{FILE}'!r} has a value that is not valid: {safe_repr(error)}",
+            expected="a file that checkpoint.save wrote",
+            fix="restore another checkpoint",
         ) from None
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from artifex_devices import tree_util
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import shortened_list
 
@@ -25,21 +26,31 @@ def name_leaves(operation: str, structure: tree_util.PyTreeDef) -> list[str]:
     names = [tree_util.keystr(path, simple=True, separator=".") or _ROOT for path in paths]
     if len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]
-        raise ValueError(
-            f"{operation}: {list_of(twice)} each name two leaves of the tree; expected a different name for each leaf; "
-            "rename a key, such as 'a.b' beside {'a': {'b': ...}}"
+        raise failure(
+            ValueError,
+            operation,
+            f"{list_of(twice)} each name two leaves of the tree",
+            expected="a different name for each leaf",
+            fix="rename a key, such as 'a.b' beside {'a': {'b': ...}}",
         )
     if _RESERVED in names:
-        raise ValueError(
-            f"{operation}: a leaf has the name {_RESERVED!r}, which safetensors files use for themselves; expected "
-            "another name; rename the key"
+        raise failure(
+            ValueError,
+            operation,
+            f"a leaf has the name {_RESERVED!r}, which safetensors files use for themselves",
+            expected="another name",
+            fix="rename the key",
         )
     for name in names:
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise ValueError(
-                f"{operation}: the name {safe_repr(name)} is not valid Unicode; expected text; rename the key"
+            raise failure(
+                ValueError,
+                operation,
+                f"the name {safe_repr(name)} is not valid Unicode",
+                expected="text",
+                fix="rename the key",
             ) from None
     return names
 

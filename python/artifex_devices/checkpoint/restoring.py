@@ -9,7 +9,7 @@ import numpy as np
 
 from artifex_devices import _core, tree_util
 from artifex_devices._array.shape_dtype import ShapeDtypeStruct
-from artifex_devices._base.checks import check_bool, wrong_type
+from artifex_devices._base.checks import check_bool, failure, wrong_type
 from artifex_devices._base.text import shortened
 from artifex_devices._core import Array
 from artifex_devices._placement.device_put import device_put
@@ -100,9 +100,12 @@ def _check_names(stored: Stored, names: list[str], strict: bool) -> None:
     wanted = set(names)
     unexpected = [name for name in available if name not in wanted]
     if strict and unexpected:
-        raise ValueError(
-            f"{_OPERATION}: `like` does not have {list_of(unexpected)} of the checkpoint {stored.path!r}; "
-            "expected a leaf for each name; add them, or pass strict=False to leave them out"
+        raise failure(
+            ValueError,
+            _OPERATION,
+            f"`like` does not have {list_of(unexpected)} of the checkpoint {stored.path!r}",
+            expected="a leaf for each name",
+            fix="add them, or pass strict=False to leave them out",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core, tree_util
-from artifex_devices._base.checks import check_bool, wrong_type
+from artifex_devices._base.checks import check_bool, failure, wrong_type
 from artifex_devices._base.digest import digest_of
 from artifex_devices._base.raised_exceptions import set_attribute
 from artifex_devices._core import Array
@@ -217,10 +217,12 @@ class Save:
             self._manifest.arrays[name] = (leaf.shape, leaf.dtype)
             if self.has_several_processes and isinstance(leaf, Array) and not spans_processes(leaf):
                 holder = next(iter(leaf.sharding.device_set)).process_index
-                raise ValueError(
-                    f"{self.operation}: the Array {name!r} is only on devices of process {holder}; expected "
-                    "one on devices of all processes, as each process has another value; save np.asarray(x) of process "
-                    "0, or place it by device_put(x, NamedSharding(mesh, P()))"
+                raise failure(
+                    ValueError,
+                    self.operation,
+                    f"the Array {name!r} is only on devices of process {holder}",
+                    expected="one on devices of all processes, as each process has another value",
+                    fix="save np.asarray(x) of process 0, or place it by device_put(x, NamedSharding(mesh, P()))",
                 )
 
     def _create(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artifex_devices import _core
+from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
 from artifex_devices.checkpoint import manifest
 
@@ -72,8 +73,11 @@ class Stored:
         """Returns the dtype of an array; ValueError if its type in the files has no dtype here."""
         array = self.arrays[name]
         if array.dtype is None:
-            raise ValueError(
-                f"{self._operation}: {name!a} is stored as {array.type}, which has no dtype here; expected types such "
-                "as F32; restore the other names by `like` and strict=False"
+            raise failure(
+                ValueError,
+                self._operation,
+                f"{name!a} is stored as {array.type}, which has no dtype here",
+                expected="types such as F32",
+                fix="restore the other names by `like` and strict=False",
             )
         return array.dtype

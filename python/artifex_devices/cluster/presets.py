@@ -15,6 +15,7 @@ from artifex_devices._base.checks import (
     check_sequence_of_ints,
     check_str,
     check_type,
+    failure,
     wrong_value,
 )
 from artifex_devices._base.nearest_name import did_you_mean
@@ -128,9 +129,12 @@ def dgx(
     """
     _check_name("dgx", "gpu", gpu)
     if gpu.lower() not in _DGX_GPUS:
-        raise ValueError(
-            f"cluster.dgx: gpu is {safe_repr(gpu)}{did_you_mean(gpu, _DGX_GPUS)}; expected one of "
-            f"{', '.join(_DGX_GPUS)}; see cluster.gpus, cluster.nvl72 and cluster.mi300x for others"
+        raise failure(
+            ValueError,
+            "cluster.dgx",
+            f"gpu is {safe_repr(gpu)}{did_you_mean(gpu, _DGX_GPUS)}",
+            expected=f"one of {', '.join(_DGX_GPUS)}",
+            fix="see cluster.gpus, cluster.nvl72 and cluster.mi300x for others",
         )
     return gpus(gpu, nodes=nodes, network_bandwidth=network_bandwidth, host_memory=host_memory)
 

@@ -10,6 +10,7 @@ import sys
 import traceback
 from typing import Any
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.text import rate_text
 from artifex_devices.command_line import console, user_function
@@ -202,9 +203,12 @@ def _hardware(wanted: str | None) -> str:
         if wanted and wanted.isprintable():
             return hardware_name(type_name if type_name in _TYPES else wanted)
     names = [chip.name for chip in accelerators()]
-    raise UsageError(
-        f"--hardware: {wanted!r} is not known{did_you_mean(wanted, (*_TYPES, *names))}; expected one of "
-        f"{', '.join(_TYPES)}, or of the catalogue: {', '.join(names)}; leave it out for this hardware"
+    raise failure(
+        UsageError,
+        "--hardware",
+        f"{wanted!r} is not known{did_you_mean(wanted, (*_TYPES, *names))}",
+        expected=f"one of {', '.join(_TYPES)}, or of the catalogue: {', '.join(names)}",
+        fix="leave it out for this hardware",
     )
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.nearest_name import did_you_mean, nearest
 from artifex_devices.command_line.console import UsageError, complain, usage_errors
 
@@ -92,8 +93,12 @@ def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:  # a quote that is not closed
-        raise UsageError(
-            f"--cluster: {text!r} cannot be split into words: {error}; expected pairs of quotes; close or remove it"
+        raise failure(
+            UsageError,
+            "--cluster",
+            f"{text!r} cannot be split into words: {error}",
+            expected="pairs of quotes",
+            fix="close or remove it",
         ) from None
 
 
@@ -142,9 +147,12 @@ def _meant_shape(words: list[str], chip: str) -> str:
 
 
 def _no_cluster(text: str, name: str) -> UsageError:
-    return UsageError(
-        f"--cluster: {text!r} is neither a preset nor a file{_meant(text) or did_you_mean(name, _PRESETS)}; expected "
-        f"{', '.join(repr(form) for form in _FORMS.values())}, a .toml or an .xml file; see the end of --help"
+    return failure(
+        UsageError,
+        "--cluster",
+        f"{text!r} is neither a preset nor a file{_meant(text) or did_you_mean(name, _PRESETS)}",
+        expected=f"{', '.join(repr(form) for form in _FORMS.values())}, a .toml or an .xml file",
+        fix="see the end of --help",
     )
 
 
@@ -153,9 +161,15 @@ def _options(words: list[str], positional: tuple[str, ...], known: dict[str, str
     plain = [word for word in words if "=" not in word]
     usage = " ".join([name, *map(str.upper, positional), *(f"[{key}=...]" for key in known)])
     if len(plain) != len(positional):
-        raise UsageError(
-            f"--cluster: {name} has {len(plain)} word{'s' * (len(plain) != 1)} after it, {' '.join(plain)!r}"
-            f"{_meant(' '.join(plain))}; expected {usage!r}; write {_FORMS.get(name, 'node.xml nodes=16')!r}"
+        raise failure(
+            UsageError,
+            "--cluster",
+            (
+                f"{name} has {len(plain)} word{'s' * (len(plain) != 1)} after it, {' '.join(plain)!r}"
+                f"{_meant(' '.join(plain))}"
+            ),
+            expected=f"{usage!r}",
+            fix=f"write {_FORMS.get(name, 'node.xml nodes=16')!r}",
         )
     found: dict[str, Any] = dict(zip(positional, plain, strict=True))
     if "shape" in found:

@@ -12,6 +12,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices.command_line.console import UsageError, usage_errors
 
@@ -39,9 +40,12 @@ def read_sizes(option: str, text: str) -> dict[str, int]:
     for part in text.split(","):
         name, equals, size = (each.strip() for each in part.partition("="))
         if not equals or not _NAME.fullmatch(name) or not re.fullmatch(r"0*[1-9][0-9]{0,8}", size):
-            raise UsageError(
-                f"{option}: {part.strip()!r} is not an axis and its size; expected a name, = and a whole number from 1 "
-                "on; write data=4,model=4"
+            raise failure(
+                UsageError,
+                option,
+                f"{part.strip()!r} is not an axis and its size",
+                expected="a name, = and a whole number from 1 on",
+                fix="write data=4,model=4",
             )
         if name in found:
             raise UsageError(f"{option}: axis {name!r} is given twice; expected each once; leave one out")
@@ -57,9 +61,12 @@ def lay_mesh(cluster: Cluster, arguments: argparse.Namespace, traffic: list[floa
     sizes = read_sizes("--mesh", arguments.mesh)
     count = math.prod(sizes.values())
     if count != cluster.device_count:
-        raise UsageError(
-            f"--mesh: {arguments.mesh} has {count} devices; expected {cluster.device_count}, all of {cluster.name}; "
-            f"write {_nearest_sizes(sizes, cluster.device_count)}"
+        raise failure(
+            UsageError,
+            "--mesh",
+            f"{arguments.mesh} has {count} devices",
+            expected=f"{cluster.device_count}, all of {cluster.name}",
+            fix=f"write {_nearest_sizes(sizes, cluster.device_count)}",
         )
     across = _across(cluster, sizes, arguments)
     devices, shape, split = cluster.devices(), tuple(sizes.values()), arguments.split
@@ -104,12 +111,20 @@ def _across(cluster: Cluster, sizes: dict[str, int], arguments: argparse.Namespa
     for name, there in along.items():
         _known_axis("--slices", name, sizes)
         if sizes[name] % there != 0:
-            raise UsageError(
-                f"--slices: there are {there} slices along {name!r} of size {sizes[name]}; expected a divisor; {write}"
+            raise failure(
+                UsageError,
+                "--slices",
+                f"there are {there} slices along {name!r} of size {sizes[name]}",
+                expected="a divisor",
+                fix=write,
             )
     if math.prod(along.values()) != cluster.slices:
-        raise UsageError(
-            f"--slices: {arguments.slices} makes {math.prod(along.values())} slices; expected {cluster.slices}; {write}"
+        raise failure(
+            UsageError,
+            "--slices",
+            f"{arguments.slices} makes {math.prod(along.values())} slices",
+            expected=cluster.slices,
+            fix=write,
         )
     return [along.get(name, 1) for name in sizes]
 
@@ -126,9 +141,12 @@ def _nearest_sizes(sizes: dict[str, int], count: int) -> str:
 
 def _known_axis(option: str, name: str, sizes: dict[str, int] | tuple[str, ...]) -> None:
     if name not in sizes:
-        raise UsageError(
-            f"{option}: the mesh has no axis {name!r}{did_you_mean(name, sizes)}; expected some of "
-            f"{', '.join(sizes)}; correct it"
+        raise failure(
+            UsageError,
+            option,
+            f"the mesh has no axis {name!r}{did_you_mean(name, sizes)}",
+            expected=f"some of {', '.join(sizes)}",
+            fix="correct it",
         )
 
 
@@ -139,9 +157,12 @@ def read_spec(option: str, text: str, axes: tuple[str, ...]) -> PartitionSpec:
     try:
         parts = _python_spec(text) if text.lstrip().startswith("P(") else _short_spec(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise UsageError(
-            f"{option}: {text!r} is not a spec; expected for each dimension an axis, axes joined by +, or _; write "
-            "'x,_', 'x+y,_' or 'P(x, None)'"
+        raise failure(
+            UsageError,
+            option,
+            f"{text!r} is not a spec",
+            expected="for each dimension an axis, axes joined by +, or _",
+            fix="write 'x,_', 'x+y,_' or 'P(x, None)'",
         ) from None
     for part in parts:
         for name in part:
@@ -183,8 +204,11 @@ def read_array(text: str) -> tuple[tuple[int, ...], str]:
     """Parses shape and dtype of `bfloat16[4096,4096]`."""
     match = re.fullmatch(r"(\w+)\[((?:[0-9]{1,18}(?:,[0-9]{1,18})*)?)\]", text.replace(" ", ""))
     if match is None:
-        raise UsageError(
-            f"ARRAY: {text!r} is not a dtype with a shape; expected a dtype and sizes in brackets; write "
-            "'bfloat16[4096,4096]'"
+        raise failure(
+            UsageError,
+            "ARRAY",
+            f"{text!r} is not a dtype with a shape",
+            expected="a dtype and sizes in brackets",
+            fix="write 'bfloat16[4096,4096]'",
         )
     return tuple(int(size) for size in match[2].split(",") if size), match[1]

@@ -9,6 +9,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices.command_line import console, mesh_argument, plan_model, plan_training, training_options
 from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, is_here, read_cluster
@@ -189,9 +190,12 @@ def _traffic(text: str, sizes: dict[str, int]) -> dict[str, float]:
     for part in text.split(","):
         name, equals, amount = (each.strip() for each in part.partition("="))
         if not equals or name not in sizes or name in found:
-            raise UsageError(
-                f"--traffic: {part.strip()!r} is not an axis of the mesh with its bytes{did_you_mean(name, sizes)}; "
-                f"expected each of {', '.join(sizes)} at most once; write {next(iter(sizes))}=1GB"
+            raise failure(
+                UsageError,
+                "--traffic",
+                f"{part.strip()!r} is not an axis of the mesh with its bytes{did_you_mean(name, sizes)}",
+                expected=f"each of {', '.join(sizes)} at most once",
+                fix=f"write {next(iter(sizes))}=1GB",
             )
         with console.usage_errors(argparse.ArgumentTypeError, option=f"--traffic: {name}: "):
             found[name] = float(console.bytes_of(amount))
@@ -246,9 +250,12 @@ def _collective(arguments: argparse.Namespace) -> int:
 def _perm(arguments: argparse.Namespace) -> list[tuple[int, int]] | None:
     text: str | None = arguments.perm
     if (arguments.op == "permute") != (text is not None):
-        raise UsageError(
-            f"--perm: OP is {arguments.op} and --perm is {'not ' * (text is None)}given; expected --perm with permute "
-            "and with no other op; write permute and --perm 0:1,1:0"
+        raise failure(
+            UsageError,
+            "--perm",
+            f"OP is {arguments.op} and --perm is {'not ' * (text is None)}given",
+            expected="--perm with permute and with no other op",
+            fix="write permute and --perm 0:1,1:0",
         )
     if text is None:
         return None

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices.command_line import console
 from artifex_devices.command_line.cluster_argument import add_cluster, read_cluster
@@ -73,9 +74,12 @@ def read_shape(text: str) -> str | TransformerShape:
             return from_hf_config(text)
     if text.lower() in SHAPES:
         return text.lower()
-    raise UsageError(
-        f"MODEL: {text!r} is not a published shape{did_you_mean(text, SHAPES)}; expected one of {', '.join(SHAPES)}, "
-        "a .toml file or a config.json; see the end of --help"
+    raise failure(
+        UsageError,
+        "MODEL",
+        f"{text!r} is not a published shape{did_you_mean(text, SHAPES)}",
+        expected=f"one of {', '.join(SHAPES)}, a .toml file or a config.json",
+        fix="see the end of --help",
     )
 
 
@@ -117,9 +121,12 @@ def read_rules(text: str) -> dict[str, tuple[str, ...]]:
         logical, equals, axes = (each.strip() for each in part.partition("="))
         names = tuple(axis.strip() for axis in axes.split("+"))
         if not equals or not logical or not all(names) or logical in found:
-            raise UsageError(
-                f"--rules: {part!r} is not a rule; expected each logical axis once, =, and mesh axes joined by +; "
-                "write batch=data,embed=data+model"
+            raise failure(
+                UsageError,
+                "--rules",
+                f"{part!r} is not a rule",
+                expected="each logical axis once, =, and mesh axes joined by +",
+                fix="write batch=data,embed=data+model",
             )
         found[logical] = names
     return found

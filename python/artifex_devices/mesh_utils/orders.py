@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, wrong_type, wrong_value
+from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, failure, wrong_type, wrong_value
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import more_devices
 
@@ -68,14 +68,20 @@ def create_device_mesh(
     if search not in ("jax", "exact"):
         raise wrong_value("create_device_mesh", "search", search, '"jax" or "exact"', 'leave it out for "jax"')
     if search == "jax" and traffic is not None:
-        raise ValueError(
-            'create_device_mesh: traffic is given, which JAX\'s rule does not use; expected search="exact" with it; '
-            "pass search or leave traffic out"
+        raise failure(
+            ValueError,
+            "create_device_mesh",
+            "traffic is given, which JAX's rule does not use",
+            expected='search="exact" with it',
+            fix="pass search or leave traffic out",
         )
     if search == "exact" and contiguous_submeshes:
-        raise ValueError(
-            'create_device_mesh: contiguous_submeshes is for JAX\'s rule; expected False with search="exact"; leave '
-            "one of them out"
+        raise failure(
+            ValueError,
+            "create_device_mesh",
+            "contiguous_submeshes is for JAX's rule",
+            expected='False with search="exact"',
+            fix="leave one of them out",
         )
     listed = _listed("create_device_mesh", devices)
     count = math.prod(shape)
@@ -131,15 +137,21 @@ def create_hybrid_device_mesh(
         sizes = bounded_list("create_hybrid_device_mesh", "dcn_mesh_shape", dcn_mesh_shape, MAX_DIMENSIONS)
         outside = tuple(map(operator.index, sizes))
     except TypeError:
-        raise TypeError(
-            f"create_hybrid_device_mesh: dcn_mesh_shape is {safe_repr(dcn_mesh_shape)}; expected a sequence of ints; "
-            "write (2, 1)"
+        raise failure(
+            TypeError,
+            "create_hybrid_device_mesh",
+            f"dcn_mesh_shape is {safe_repr(dcn_mesh_shape)}",
+            expected="a sequence of ints",
+            fix="write (2, 1)",
         ) from None
     listed = _listed("create_hybrid_device_mesh", devices)
     if not listed:
-        raise ValueError(
-            "create_hybrid_device_mesh: devices is empty; expected those of as many slices as dcn_mesh_shape has; "
-            "pass devices() or those of a cluster"
+        raise failure(
+            ValueError,
+            "create_hybrid_device_mesh",
+            "devices is empty",
+            expected="those of as many slices as dcn_mesh_shape has",
+            fix="pass devices() or those of a cluster",
         )
     key = "process_index" if process_is_granule else "slice_index"
     granules: dict[int, list[int]] = {}
@@ -193,8 +205,13 @@ def _check_shape(devices: list[Any], shape: tuple[int, ...]) -> None:
     if math.prod(shape) != len(devices) or not devices:
         raise ValueError(_WRONG_COUNT.format(len(devices), shape))
     if any(size < 1 for size in shape):
-        raise ValueError(
-            f"create_device_mesh: mesh_shape has sizes below 1; expected 1 or more, got {shape}; correct mesh_shape"
+        raise failure(
+            ValueError,
+            "create_device_mesh",
+            "mesh_shape has sizes below 1",
+            expected="1 or more",
+            got=shape,
+            fix="correct mesh_shape",
         )
 
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from artifex_devices._base.charts import axes_for
-from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_int, check_number, check_type, wrong_value
+from artifex_devices._base.checks import (
+    MAX_DIMENSIONS,
+    bounded_list,
+    check_int,
+    check_number,
+    check_type,
+    failure,
+    wrong_value,
+)
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import rate_text
@@ -142,9 +150,12 @@ def plot_roofline(
         roofs.append(Roof("network, for each byte that crosses it", float(network_bandwidth), True))
     for each in points:
         if not isinstance(each, RooflinePoint) or not isinstance(each.label, str):
-            raise TypeError(
-                f"Roofline.plot: a point is {safe_repr(each)}; expected a RooflinePoint with a str as its label; "
-                "correct it"
+            raise failure(
+                TypeError,
+                "Roofline.plot",
+                f"a point is {safe_repr(each)}",
+                expected="a RooflinePoint with a str as its label",
+                fix="correct it",
             )
         for name in ("flops_per_byte", "flops"):
             if name != "flops" or each.flops is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.checks import check_type
+from artifex_devices._base.checks import check_type, failure
 from artifex_devices._base.html import NotebookText, page, preformatted
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
@@ -64,9 +64,12 @@ def rate_of(rates: Sequence[float], shares: Sequence[float], *, expected_share: 
     `shares` has the share of each repeat in which the workers had a CPU; a CPU quota allows `expected_share`.
     """
     if not rates or max(rates) <= 0:
-        raise RuntimeError(
-            f"measure_roofline: no repeat of {how!r} ended in time; expected at least one; pass more seconds or stop "
-            "other work"
+        raise failure(
+            RuntimeError,
+            "measure_roofline",
+            f"no repeat of {how!r} ended in time",
+            expected="at least one",
+            fix="pass more seconds or stop other work",
         )
     best_first = sorted(rates, reverse=True)
     best = best_first[0]
@@ -264,9 +267,12 @@ def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes
         raise TypeError(f"from_rates: {'; '.join(wrong)}; pass rates of measure_roofline()")
     empty = [name for name, rates in (*named, ("streams", streams)) if len(rates) == 0]
     if empty or not named:
-        raise ValueError(
-            f"from_rates: {', '.join(empty) or 'products'} is empty; expected at least one Rate; pass rates of "
-            "measure_roofline()"
+        raise failure(
+            ValueError,
+            "from_rates",
+            f"{', '.join(empty) or 'products'} is empty",
+            expected="at least one Rate",
+            fix="pass rates of measure_roofline()",
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artifex_devices import _planner
-from artifex_devices._base.checks import bounded_list, check_type, wrong_type, wrong_value
+from artifex_devices._base.checks import bounded_list, check_type, failure, wrong_type, wrong_value
 from artifex_devices._base.html import facts, page
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -265,9 +265,12 @@ def roofline(
     product = _format("roofline", default if dtype is None else dtype)
     formats = [key for key in numbers if key != "memory"]
     if product not in formats:
-        raise ValueError(
-            f"roofline: the {product} FLOP/s of {subject} are {problem}; expected one of {', '.join(formats)}; write "
-            f"dtype={formats[0]!r}"
+        raise failure(
+            ValueError,
+            "roofline",
+            f"the {product} FLOP/s of {subject} are {problem}",
+            expected=f"one of {', '.join(formats)}",
+            fix=f"write dtype={formats[0]!r}",
         )
     return Roofline(
         hardware=name,
@@ -287,16 +290,22 @@ def _format(operation: str, dtype: Any) -> str:
         try:
             name = np.dtype(dtype).name
         except TypeError:
-            raise TypeError(
-                f"{operation}: {safe_repr(dtype)} ({type(dtype).__name__}) is not a dtype; expected one or its name; "
-                "write 'bfloat16'"
+            raise failure(
+                TypeError,
+                operation,
+                f"{safe_repr(dtype)} ({type(dtype).__name__}) is not a dtype",
+                expected="one or its name",
+                fix="write 'bfloat16'",
             ) from None
     name = _SHORT.get(name.lower(), name.lower())
     if narrow := _NARROW_FLOAT.fullmatch(name):
         name = narrow[1]
     if name not in _ELEMENT_BYTES:
-        raise ValueError(
-            f"{operation}: dtype {safe_repr(dtype)} is not known here; expected one of {', '.join(_ELEMENT_BYTES)}; "
-            "choose the format of the products"
+        raise failure(
+            ValueError,
+            operation,
+            f"dtype {safe_repr(dtype)} is not known here",
+            expected=f"one of {', '.join(_ELEMENT_BYTES)}",
+            fix="choose the format of the products",
         )
     return name

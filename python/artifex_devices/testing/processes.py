@@ -15,6 +15,7 @@ from artifex_devices._base.checks import (
     check_number,
     check_sequence,
     check_str,
+    failure,
     wrong_value,
 )
 from artifex_devices._base.public_path import public
@@ -204,9 +205,12 @@ def _device_counts(devices: int | Sequence[int], processes: int) -> list[int]:
 def _check_faults(faults: Sequence[Fault], processes: int) -> None:
     for fault in faults:
         if not isinstance(fault, Fault):
-            raise TypeError(
-                f"{_OPERATION}: a fault is of type {type(fault).__name__}; expected the result of kill() or stall(); "
-                "write faults=[kill(1, at='psum')]"
+            raise failure(
+                TypeError,
+                _OPERATION,
+                f"a fault is of type {type(fault).__name__}",
+                expected="the result of kill() or stall()",
+                fix="write faults=[kill(1, at='psum')]",
             )
         if fault.process is not None and fault.process >= processes:
             expected = f"0 to {processes - 1}"

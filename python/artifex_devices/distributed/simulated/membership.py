@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextvars
 from typing import TYPE_CHECKING
 
+from artifex_devices._base.checks import failure
 from artifex_devices._core import Client
 from artifex_devices.distributed.arguments import InitializeArguments
 
@@ -37,9 +38,12 @@ class Membership:
     def initialize(self, arguments: InitializeArguments) -> None:
         """Checks the arguments of the first call; the process is in the job already."""
         if self._was_initialized or self._has_left:
-            raise RuntimeError(
-                "distributed.initialize: it was called before; expected one call in a program; remove the second one, "
-                "or check distributed.is_initialized()"
+            raise failure(
+                RuntimeError,
+                "distributed.initialize",
+                "it was called before",
+                expected="one call in a program",
+                fix="remove the second one, or check distributed.is_initialized()",
             )
         number, count = self._transport.process_index, self._transport.process_count
         here = self._client.local_device_count()
@@ -53,9 +57,12 @@ class Membership:
             if found not in (None, expected)
         ]
         if problems:
-            raise ValueError(
-                f"distributed.initialize: {'; '.join(problems)}; expected arguments that match the simulated job; "
-                "leave the arguments out, or give run_processes the same numbers"
+            raise failure(
+                ValueError,
+                "distributed.initialize",
+                "; ".join(problems),
+                expected="arguments that match the simulated job",
+                fix="leave the arguments out, or give run_processes the same numbers",
             )
         self._was_initialized = True
 

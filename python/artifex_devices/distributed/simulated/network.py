@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+from artifex_devices._base.checks import failure
 from artifex_devices.distributed.tags import Tag
 from artifex_devices.distributed.transport import Message
 
@@ -62,9 +63,15 @@ class Channel:
         while self._arrived and self._awaiting:
             parcel, message = self._arrived.popleft(), self._awaiting.popleft()
             if len(parcel.data) != len(message.buffer):
-                raise RuntimeError(
-                    f"run_processes: process {self.receiver} receives {len(message.buffer)} bytes, but process "
-                    f"{self.sender} has sent {len(parcel.data)}; expected equal sizes; report this error of the package"
+                raise failure(
+                    RuntimeError,
+                    "run_processes",
+                    (
+                        f"process {self.receiver} receives {len(message.buffer)} bytes, but process {self.sender} has "
+                        f"sent {len(parcel.data)}"
+                    ),
+                    expected="equal sizes",
+                    fix="report this error of the package",
                 )
             message.buffer[:] = parcel.data
             message.has_ended = True
