@@ -78,8 +78,6 @@ def test_an_index_that_matches_its_files_is_read(folder, total_size):
     ("places", "total_size", "text"),
     [
         ({**PLACES, "a": "b.safetensors"}, None, r"'a' is in 'a\.safetensors', not in 'b\.safetensors'"),
-        ({**PLACES, "d": "b.safetensors"}, None, r"'d' is not in 'b\.safetensors'"),
-        ({"a": "a.safetensors", "c": "b.safetensors"}, None, r"'b' in 'a\.safetensors' is not listed"),
         (PLACES, 40, r"have 36 bytes in the files; expected the 40 of its \"total_size\""),
     ],
 )
@@ -149,22 +147,10 @@ def test_a_shape_that_no_file_states_is_marked(tmp_path):
     assert checkpoint.restore(tmp_path)["w"].tolist() == np.arange(30.0).reshape(6, 5).tolist()
 
 
-def test_a_stated_shape_shows_that_the_last_part_is_missing(tmp_path):
-    write_rows(tmp_path, "part0.safetensors", 0, 3, rows=8)
-    write_rows(tmp_path, "part1.safetensors", 3, 6, rows=8)
-    check_refused(tmp_path, ValueError, "'w' has 120 bytes in the files; expected 160 for float32 of shape")
-
-
 def test_parts_that_state_different_shapes_are_an_error(tmp_path):
     write_rows(tmp_path, "part0.safetensors", 0, 3, rows=8)
     write_rows(tmp_path, "part1.safetensors", 3, 6, rows=6)
     check_refused(tmp_path, ValueError, "the parts of 'w' have several types, shapes of the array")
-
-
-def test_a_gap_between_parts_is_an_error(tmp_path):
-    write_rows(tmp_path, "part0.safetensors", 0, 3)
-    write_rows(tmp_path, "part1.safetensors", 5, 8)
-    check_refused(tmp_path, ValueError, "'w' has 120 bytes in the files; expected 160")
 
 
 def test_parts_that_overlap_are_an_error_everywhere(tmp_path):
