@@ -25,20 +25,6 @@ def by_size(found):
     return {probe.batch_size: probe for probe in found.evidence}
 
 
-def test_the_knee_of_an_affine_step_is_found_exactly():
-    found = Bench(affine(1.0, 16)).measure()
-    assert found.model.fixed_s == pytest.approx(1.0)
-    assert found.model.examples_per_s == pytest.approx(16)
-    assert found.critical_batch_size == 16  # 1 s of fixed cost is the work of 16 examples
-    assert found.recommended_batch_size == 144  # 9 / 10 of the throughput: 9 times the knee
-    assert found.recommended_by == "model, probed"
-    assert found.recommended_range == (144, 144)
-    assert found.confidence == "high"
-    assert sizes_of(found) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 144]
-    assert by_size(found)[144].examples_per_s == pytest.approx(14.4)
-    assert (found.fastest_batch_size, found.max_memory_batch_size) == (1024, None)
-
-
 @pytest.mark.parametrize(("target", "size"), [(0.5, 16), (0.75, 48), (0.8, 64), (0.95, 304)])
 def test_the_target_chooses_the_share_of_the_throughput(target, size):
     assert Bench(affine(1.0, 16)).measure(target=target).recommended_batch_size == size
@@ -49,40 +35,6 @@ def test_sizes_are_multiples(multiple_of, size):
     found = Bench(affine(1.0, 16)).measure(multiple_of=multiple_of)
     assert found.recommended_batch_size == size
     assert all(each % multiple_of == 0 for each in sizes_of(found))
-
-
-def test_a_floor_and_then_work_is_a_knee_at_their_crossing():
-    found = Bench(lambda size, call: max(4.0, size / 25)).measure()
-    assert found.model.floor_s == pytest.approx(4.0)
-    assert found.model.fixed_s == pytest.approx(0.0, abs=1e-9)
-    assert found.critical_batch_size == 100
-    assert found.recommended_batch_size == 90
-    assert found.confidence == "high"
-
-
-def test_a_step_that_is_linear_from_the_start_takes_the_smallest_batch():
-    found = Bench(lambda size, call: size / 8).measure(multiple_of=4)
-    assert found.recommended_batch_size == 4
-    assert found.model.fixed_s == 0
-    assert found.critical_batch_size == 1  # rounded up from 0: no batch is below a knee
-    assert len(found.evidence) == 6
-
-
-def test_constant_time_has_no_knee():
-    found = Bench(lambda size, call: 0.5).measure(max_batch_size=1000)
-    assert found.recommended_batch_size == found.fastest_batch_size == 1000
-    assert found.recommended_by == "measured"
-    assert (found.model, found.critical_batch_size, found.asymptotic_examples_per_s) == (None, None, None)
-    assert found.confidence == "low"
-    assert any(note.startswith("Time did not grow with the batch") for note in found.notes)
-    assert "Not tried beyond 1000: larger batches were not allowed (max_batch_size)." in found.notes
-
-
-def test_steps_of_64_examples_are_used_whole():
-    found = Bench(lambda size, call: 1.0 + math.ceil(size / 64)).measure()
-    best = 64.0
-    assert by_size(found)[found.recommended_batch_size].examples_per_s >= 0.85 * best
-    assert found.critical_batch_size == pytest.approx(128, rel=0.1)
 
 
 def test_a_probe_that_misses_the_target_gives_way_to_the_smallest_size_that_reaches_it():
@@ -132,18 +84,6 @@ def test_times_that_jump_between_neighbours_give_low_confidence():
     )
 
 
-def test_median_times_that_jump_give_low_confidence():
-    seconds = [1.0, 1.0, 1.0]  # of each size: a quick call among slow ones
-    slow = [1.0, 20.0, 20.0]
-
-    def step(size, call):
-        return (slow if size >= 16 else seconds)[call % 3] * (1.0 + size / 16)
-
-    found = Bench(step).measure(min_calls=3, probe_seconds=0.0)
-    assert found.confidence == "low"
-    assert "the median time of 16 is 26.7 times that of 8" in found.confidence_because  # 20 x 2 / 1.5
-
-
 def test_times_that_fall_as_the_batch_grows_give_low_confidence():
     found = Bench(lambda size, call: (1.0 + size / 16) * (1.5 if size == 64 else 1)).measure()
     assert found.confidence == "high"  # 7.5 s, then 9
@@ -155,12 +95,6 @@ def test_times_that_fall_as_the_batch_grows_give_low_confidence():
 def test_single_wrong_times_change_nothing():
     found = Bench(lambda size, call: (1.0 + size / 16) * (30 if call % 6 == 0 else 1)).measure()
     assert found.recommended_batch_size == 144
-
-
-def test_one_size_that_is_always_slow_changes_little():
-    found = Bench(lambda size, call: (1.0 + size / 16) * (3 if size == 8 else 1)).measure()
-    assert found.recommended_batch_size == 144
-    assert found.model.worst_residual == pytest.approx(2 / 3)
 
 
 @given(
@@ -190,35 +124,7 @@ def test_known_floors_are_found_under_noise(floor, knee, noise, seed):
     assert 0.8 * knee <= found.recommended_batch_size <= 1.15 * knee
 
 
-def test_throughput_that_falls_ends_the_search_at_its_best():
-    found = Bench(lambda size, call: (1.0 + size / 16) * (1 if size <= 64 else 2)).measure()
-    assert found.fastest_batch_size == 64
-    best = 64 / 5
-    assert by_size(found)[found.recommended_batch_size].examples_per_s >= 0.87 * best
-    assert found.recommended_batch_size <= 64
-    assert any(note.startswith("Throughput falls beyond a batch of 64") for note in found.notes)
-
-
 # Memory.
-
-
-def test_the_memory_bound_is_the_affine_one_and_never_passed():
-    bench = Bench(lambda size, call: 1.0, peak=lambda size: 1000 + 10 * size, bound=10_000)
-    found = bench.measure()
-    assert found.max_memory_batch_size == 900
-    (fit,) = found.memory
-    assert (fit.memory, fit.base_bytes, fit.bytes_per_example, fit.bound_bytes) == ("cpu:0", 1000, 10, 10_000)
-    assert fit.residual_bytes == pytest.approx(0, abs=1e-6)
-    assert bench.highest <= 10_000
-    assert max(bench.made) == 900
-    assert found.notes[0].startswith(
-        "Stopped at 900: a batch of 1800 was predicted to exceed the bound on the memory of cpu:0"
-    )
-
-
-def test_the_bound_is_a_multiple_as_well():
-    bench = Bench(lambda size, call: 1.0, peak=lambda size: 1000 + 10 * size, bound=10_000)
-    assert bench.measure(multiple_of=64).max_memory_batch_size == 896
 
 
 @given(
@@ -246,14 +152,6 @@ def test_no_batch_beyond_the_bound_is_ever_made(base, each, room, memory_and_pow
             assert peak(found.max_memory_batch_size + multiple_of) > bound
 
 
-def test_a_first_probe_of_which_most_is_state_does_not_end_the_search():
-    # 6,000 of the 10,000 bytes are taken whatever the batch: found out by small steps.
-    bench = Bench(lambda size, call: 1.0, peak=lambda size: 6000 + 10 * size, bound=10_000)
-    found = bench.measure(min_batch_size=10)
-    assert found.max_memory_batch_size == 400
-    assert bench.highest <= 10_000
-
-
 def test_running_out_of_memory_is_evidence_and_the_search_goes_down():
     bench = Bench(
         lambda size, call: 1.0,
@@ -269,19 +167,6 @@ def test_running_out_of_memory_is_evidence_and_the_search_goes_down():
     assert sizes_of(found) == [1, 2, 4, 8, 16, 32, 64, 128, 96]
     assert found.max_memory_batch_size == found.recommended_batch_size == 96
     assert "A batch of 128 ran out of memory; larger ones were not tried." in found.notes
-
-
-def test_a_first_batch_too_large_goes_down():
-    bench = Bench(lambda size, call: 1.0, raises=lambda size: MemoryError() if size > 100 else None)
-    found = bench.measure(min_batch_size=1000)
-    assert max(probe.batch_size for probe in found.evidence if probe.outcome == "measured") <= 100
-    assert found.evidence[0].error == "MemoryError"
-
-
-def test_nothing_fits():
-    bench = Bench(lambda size, call: 1.0, raises=lambda size: MemoryError("full"))
-    with pytest.raises(MemoryError, match=r"not even the smallest batch fits; .* got 8: MemoryError: full; 4: .*1: "):
-        bench.measure(min_batch_size=8)
 
 
 # Sizes that raise.
@@ -302,14 +187,6 @@ def test_a_largest_size_that_works():
     assert sizes_of(found) == [1, 2, 4, 8, 16, 32, 64, 128, 256]
     assert found.recommended_batch_size == 64
     assert "Not tried beyond 256: the step raised for 2 sizes in a row." in found.notes
-
-
-def test_all_sizes_raise():
-    bench = Bench(lambda size, call: 1.0, raises=lambda size: ValueError("never"))
-    with pytest.raises(
-        RuntimeError, match=r"raised for every batch size; expected .* got 1: ValueError: never; 2: .*128"
-    ):
-        bench.measure()
 
 
 @pytest.mark.parametrize("error", [TypeError("no batch"), NameError("x"), AttributeError("y"), ImportError("z")])
