@@ -161,18 +161,6 @@ def test_pmap_gives_static_arguments_to_all_devices():
         )
 
 
-def test_donated_arrays_are_deleted_unless_they_are_returned():
-    with ad.simulate(2):
-        x, y = ad.device_put(np.arange(2)), ad.device_put(np.arange(2))
-        ad.jit(lambda a, b: b, donate_argnums=(0, 1))(x, y)
-        assert (x.is_deleted(), y.is_deleted()) == (True, False)
-        with pytest.raises(
-            ad.errors.JaxRuntimeError, match=r"shape \(2,\) and dtype int64 is donated and passed twice"
-        ):
-            ad.jit(lambda a, b: b, donate_argnums=0)(y, y)
-        assert not y.is_deleted()
-
-
 def mapped(body, mesh, out_specs, **options):
     return ad.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=out_specs, **options)(np.arange(12))
 
