@@ -62,17 +62,6 @@ def test_only_the_edges_of_a_big_array_are_read(named, settled):
     assert ad.devices()[0].memory_stats()["pool_bytes_in_use"] == in_use  # nor kept
 
 
-@pytest.mark.parametrize(
-    "options", [{"edgeitems": 1}, {"edgeitems": 5}, {"threshold": 5}, {"threshold": 10**9}], ids=str
-)
-def test_print_options_hold(named, options):
-    value = value_of((16, 96), np.float32)
-    array = ad.device_put(value, named("y", "x"))
-    with np.printoptions(**options, precision=2, linewidth=50):
-        assert str(array) == str(value)
-        assert repr(array) == repr(ad.device_put(value))
-
-
 def test_uneven_shards_print_as_the_global_array(line):
     value = value_of((2003,), np.int32)
     array = ad.device_put(value, ad.NamedSharding(line, ad.P("x"), uneven="last-short"))

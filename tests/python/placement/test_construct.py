@@ -8,7 +8,6 @@ from artifex_devices.errors import IndivisibleError
 from artifex_devices.layout import Format, Layout
 from artifex_devices.testing import assert_same_bits, placements
 from hypothesis import given
-from hypothesis import strategies as st
 
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
@@ -22,18 +21,6 @@ def split(value, sharding):
 
 
 # --- make_array_from_single_device_arrays ---
-
-
-@given(placements(), st.randoms(use_true_random=False))
-def test_parts_in_any_order_make_the_whole(placement, random):
-    parts = split(placement.value, placement.sharding)
-    random.shuffle(parts)
-    whole = ad.make_array_from_single_device_arrays(placement.value.shape, placement.sharding, parts)
-    assert whole.sharding == placement.sharding
-    assert whole.committed
-    assert_same_bits(whole, placement.value)
-    for shard in whole.addressable_shards:
-        assert_same_bits(shard.data, placement.value[shard.index])
 
 
 @given(placements())
@@ -138,29 +125,6 @@ def test_a_wrong_count(named):
         ad.make_array_from_single_device_arrays([], named("x"))
 
 
-def test_classes_of_errors(named, devices):
-    parts = split(X, named("x"))
-    make = ad.make_array_from_single_device_arrays
-    with pytest.raises(TypeError, match="list or tuple"):
-        make((8, 8), named("x"), iter(parts))
-    with pytest.raises(TypeError, match="arrays is missing"):
-        make((8, 8), named("x"))
-    with pytest.raises(TypeError, match="SingleDeviceSharding"):
-        make((8, 8), devices[0], parts)
-    with pytest.raises(TypeError, match=r"arrays\[0\] is of type"):
-        make((8, 8), named("x"), [X] * 8)
-    with pytest.raises(IndivisibleError):
-        make((9, 8), named("x"), parts)
-    with pytest.raises(ValueError, match="UNCONSTRAINED"):
-        make((8, 8), named(ad.P.UNCONSTRAINED), parts)
-    with pytest.raises(ValueError, match="AbstractMesh"):
-        make((8, 8), ad.NamedSharding(ad.AbstractMesh((8,), ("x",)), ad.P("x")), parts)
-    for part in parts:
-        part.delete()
-    with pytest.raises(RuntimeError, match=r"arrays\[7\] was deleted"):
-        make((8, 8), named("x"), parts)
-
-
 def test_the_dtype_that_is_asked_for(named):
     parts = split(X, named("x"))
     assert ad.make_array_from_single_device_arrays((8, 8), named("x"), parts, dtype="float32").dtype == np.float32
@@ -169,28 +133,6 @@ def test_the_dtype_that_is_asked_for(named):
 
 
 # --- make_array_from_callback ---
-
-
-@given(placements())
-def test_blocks_of_a_callback_make_the_whole(placement):
-    value = placement.value
-    array = ad.make_array_from_callback(value.shape, placement.sharding, lambda index: value[index])
-    assert array.sharding == placement.sharding
-    assert_same_bits(array, value)
-
-
-def test_the_callback_is_called_once_for_each_device(named):
-    asked = []
-
-    def block(index):
-        asked.append(index)
-        return X[index]
-
-    ad.make_array_from_callback((8, 8), named("x"), block)
-    assert asked == [(slice(0, 4), slice(None))] * 4 + [(slice(4, 8), slice(None))] * 4
-    asked.clear()
-    ad.make_array_from_callback((8, 8), named(), block)
-    assert asked == [(slice(None), slice(None))]
 
 
 def test_replicas_in_several_memories_all_get_the_value():
@@ -284,16 +226,6 @@ def test_specs_and_formats_as_shardings(grid, named):
 
 
 # --- make_array_from_process_local_data ---
-
-
-def test_local_data_is_all_of_it(named, devices):
-    make = ad.make_array_from_process_local_data
-    assert make(named("x"), X).sharding == named("x")
-    assert_same_bits(make(named("x"), X, (8, 8)), X)
-    assert make(devices[2], X).devices() == {devices[2]}
-    tree = make({"a": named("x"), "b": named()}, {"a": X, "b": [X, 3]}, {"a": (8, 8), "b": [[8, 8], ()]})
-    assert tree["a"].sharding == named("x")
-    assert tree["b"][1].item() == 3
 
 
 @pytest.mark.parametrize("shape", [(16, 8), (8,), (None, 8), [8, 8, 1]])

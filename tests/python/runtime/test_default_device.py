@@ -52,22 +52,6 @@ def test_what_has_a_place_keeps_it(devices, line):
         assert list(ad.make_mesh((8,), ("x",)).devices.flat) == devices
 
 
-def test_contexts_nest_and_none_is_the_first_device(devices, option):
-    option(devices[5])
-    assert where() == 5
-    with ad.default_device(devices[2]):
-        with ad.default_device(devices[1]):
-            assert where() == 1
-        assert where() == 2
-        with ad.default_device(None):
-            assert where() == 0
-        with ad.default_device("cpu"):
-            assert where() == 0
-        option(devices[6])
-        assert where() == 2
-    assert where() == 6
-
-
 def test_it_decorates(devices):
     @ad.default_device(devices[4])
     def place(value):

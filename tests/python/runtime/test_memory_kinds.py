@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinds of memory: their pages really differ, data moves between them bit by bit, each is counted by itself."""
 
-import copy
 import gc
 import pickle
 import resource
@@ -347,19 +346,6 @@ class TestTransfers:
 class TestSpace:
     """memory.Space, as jax.memory has it."""
 
-    def test_arrays_stay_on_their_devices(self, named, nothing_left):
-        x = ad.device_put(np.arange(8.0), named("x"))
-        host = ad.device_put(x, ad.memory.Space.Host)
-        assert host.sharding == x.sharding.with_memory_kind("pinned_host")
-        assert ad.device_put(host, ad.memory.Space.Device).sharding == x.sharding
-        assert ad.device_put(x, ad.memory.Space.Device) is x
-
-    def test_host_data_goes_to_the_default_device_and_is_committed(self, devices, nothing_left):
-        with ad.default_device(devices[3]):
-            x = ad.device_put(np.arange(8.0), ad.memory.Space.Host)
-        assert x.sharding == single("pinned_host", devices[3])
-        assert x.committed
-
     def test_a_tree_of_spaces(self, named, nothing_left):
         x = ad.device_put(np.arange(8.0), named("x"))
         placed = ad.device_put({"a": x, "b": np.ones(2)}, {"a": ad.memory.Space.Host, "b": ad.memory.Space.Device})
@@ -461,30 +447,6 @@ class TestCounting:
 class TestMemory:
     """The Memory class."""
 
-    def test_looks_as_in_jax(self, world):
-        memories = world[1].addressable_memories()
-        assert [memory.kind for memory in memories] == list(KINDS)
-        assert repr(memories) == "[CPU_DEVICE_3, PINNED_HOST_4, UNPINNED_HOST_5]"
-        assert [str(memory) for memory in memories] == [
-            "CpuDeviceMemory(id=3, process_index=0, client=cpu)",
-            "PinnedHostMemory(id=4, process_index=0, client=cpu)",
-            "UnpinnedHostMemorySpace(id=5, process_index=0, client=cpu)",
-        ]
-        assert {(memory.platform, memory.process_index) for memory in memories} == {("cpu", 0)}
-        assert all(memory.addressable_by_devices() == [world[1]] for memory in memories)
-
-    def test_identity(self, world):
-        device, other = world[:2]
-        assert device.memory("device") is device.default_memory() is device.memory("default")
-        assert device.memory("pinned") is device.memory("pinned_host")
-        everything = [memory for each in world for memory in each.addressable_memories()]
-        assert len(set(everything)) == 12
-        assert device.memory("pinned") != other.memory("pinned")
-        assert device.memory("pinned") != "pinned_host"
-        assert copy.deepcopy(device.default_memory()) is device.default_memory()
-        with ad.simulate(4):
-            assert ad.devices()[0].default_memory() != device.default_memory()
-
     def test_pickle_finds_the_memory_of_the_world(self, world):
         memory = world[2].memory("pinned")
         assert pickle.loads(pickle.dumps(memory)) is memory
@@ -500,11 +462,6 @@ class TestMemory:
         with pytest.raises(RuntimeError, match=r"memory: kind .* is unknown on cpu:0; expected one of"):
             world[0].memory(kind)
 
-    @pytest.mark.parametrize("kind", [3, None, b"device"])
-    def test_a_kind_is_text(self, world, kind):
-        with pytest.raises(TypeError):
-            world[0].memory(kind)
-
     def test_attributes_cannot_be_set_and_none_is_made_by_hand(self, world):
         with pytest.raises(AttributeError):
             world[0].default_memory().kind = "pinned_host"
@@ -514,13 +471,6 @@ class TestMemory:
 
 class TestCanonicalKind:
     """check_and_canonicalize_memory_kind."""
-
-    @pytest.mark.parametrize(
-        ("kind", "full"),
-        [(None, "device"), ("default", "device"), ("pinned", "pinned_host"), *zip(KINDS, KINDS, strict=True)],
-    )
-    def test_names(self, devices, kind, full):
-        assert xla_client.check_and_canonicalize_memory_kind(kind, xla_client.DeviceList(tuple(devices))) == full
 
     def test_kinds_without_a_text_in_utf8_are_unknown(self, devices):
         with pytest.raises(ValueError, match=r'memory_kind ".*ud800" is unknown'):

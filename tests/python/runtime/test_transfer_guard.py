@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 from artifex_devices import _core
 
-LEVELS = ("allow", "log", "disallow", "log_explicit", "log_explicit_device_put", "disallow_explicit")
-IMPLICIT = {"log": "log", "disallow": "refuse", "log_explicit": "log", "log_explicit_device_put": "log"}
-EXPLICIT = {"log_explicit": "log", "log_explicit_device_put": "log"}
 GUARD_OPTIONS = [name for name in ad.config.values if name.startswith("jax_transfer_guard")]
 
 
@@ -28,43 +25,6 @@ def options():
 
 def implicit(direction="host_to_device"):
     _core._check_transfer(direction, False, (8,), np.dtype("float32"), "an ndarray", "cpu:1", operation="add")
-
-
-def verdict(call, caplog):
-    """ "allow", "log" or "refuse"."""
-    caplog.clear()
-    try:
-        call()
-    except ad.errors.TransferGuardError:
-        return "refuse"
-    return "log" if caplog.records else "allow"
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_level_decides_on_explicit_and_implicit_transfers(level, line, devices, caplog):
-    placed = ad.device_put(np.arange(8.0), devices[0])
-    sharding = ad.NamedSharding(line, ad.P("x"))
-    explicit = "refuse" if level == "disallow_explicit" else EXPLICIT.get(level, "allow")
-    other = "refuse" if level == "disallow_explicit" else IMPLICIT.get(level, "allow")
-    with ad.transfer_guard(level):
-        assert verdict(lambda: ad.device_put(np.ones(8)), caplog) == explicit
-        assert verdict(lambda: ad.device_put({"a": [np.ones(8), [1.0] * 0]}, sharding), caplog) == explicit
-        assert verdict(lambda: ad.device_put(placed, devices[1]), caplog) == explicit
-        assert verdict(lambda: ad.device_put(placed, sharding), caplog) == explicit
-        assert verdict(implicit, caplog) == other
-        assert verdict(lambda: implicit("device_to_device"), caplog) == other
-        assert _core._transfer_is_guarded("host_to_device", True) is (explicit != "allow")
-        assert _core._transfer_is_guarded("host-to-device", False) is (other != "allow")
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_reading_is_not_a_transfer(level, named, caplog):
-    x = ad.device_put(np.arange(16.0).reshape(8, 2), named("x"))
-    with ad.transfer_guard(level):
-        assert verdict(lambda: ad.device_get(x), caplog) == "allow"
-        assert verdict(lambda: np.asarray(x), caplog) == "allow"
-    with ad.transfer_guard_device_to_host(level):
-        assert ad.device_get(x).tolist() == np.arange(16.0).reshape(8, 2).tolist()
 
 
 def test_a_put_to_where_the_array_is_is_not_a_transfer(line, devices):
@@ -129,21 +89,6 @@ def test_directions_are_apart(devices):
         assert ad.device_put(np.ones(4)).committed is False
         with pytest.raises(ad.errors.TransferGuardError):
             ad.device_put(x, devices[1])
-
-
-def test_the_inner_level_wins_and_the_outer_comes_back(devices):
-    with ad.transfer_guard("disallow_explicit"):
-        with ad.transfer_guard_host_to_device("allow"):
-            ad.device_put(1.0)
-            assert ad.config.jax_transfer_guard_host_to_device == "allow"
-            assert ad.config.jax_transfer_guard_device_to_device == "disallow_explicit"
-            assert ad.config.jax_transfer_guard == "disallow_explicit"
-        with pytest.raises(ad.errors.TransferGuardError):
-            ad.device_put(1.0)
-        with ad.transfer_guard(None):  # the process's setting
-            ad.device_put(1.0)
-    assert ad.config.jax_transfer_guard_host_to_device is None
-    ad.device_put(1.0)
 
 
 def test_an_error_inside_ends_the_scope():

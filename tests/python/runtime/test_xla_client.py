@@ -85,30 +85,6 @@ def test_what_a_client_says_of_itself(client) -> None:
     assert repr(xla_client.make_cpu_client(num_devices=1)) == "<Client of 1 cpu device>"
 
 
-def test_what_a_device_says_of_itself(client) -> None:
-    device = client.devices()[2]
-    assert (device.id, device.local_hardware_id, device.host_id, device.process_index) == (2, 2, 0, 0)
-    assert (device.platform, device.device_kind, repr(device), str(device)) == (
-        "cpu",
-        "cpu",
-        "CpuDevice(id=2)",
-        "cpu:2",
-    )
-    assert device() == device
-    assert device.memory_stats()["bytes_in_use"] == 0
-    with pytest.raises(RuntimeError, match=r"^get_stream_for_external_ready_events: cpu:2 has no stream; .*GPU"):
-        device.get_stream_for_external_ready_events()
-
-
-def test_device_from_local_hardware_id(client) -> None:
-    assert client.device_from_local_hardware_id(3) is client.devices()[3]
-    for number in (-1, 4, 2**40):
-        with pytest.raises(RuntimeError, match=rf"no device has the number {number}; expected 0 to 3"):
-            client.device_from_local_hardware_id(number)
-    with pytest.raises(TypeError):
-        client.device_from_local_hardware_id("0")
-
-
 def test_live_buffers_of_devices(client, nothing_left) -> None:
     whole = ad.device_put(X, client.devices()[1])
     cut = ad.device_put(np.arange(4), by_two(client))
