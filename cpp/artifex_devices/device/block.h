@@ -39,13 +39,18 @@ class Block {
   bool is_locked() const noexcept { return lock_generation_ == fork_generation(); }
   int64_t use_count() const noexcept { return uses_.load(std::memory_order_acquire); }
 
+ protected:
+  Block() = default;
+  ~Block() = default;
+
  private:
   friend class Arena;
+  friend class ArenaBlocks;
   friend class BlockRef;
   friend class BlockOwner;
   friend class MemorySpace;
-  Block() = default;
-  ~Block() = default;
+  friend class PageLocks;
+  friend class SmallHeap;
 
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
@@ -54,13 +59,8 @@ class Block {
   std::atomic<int64_t> uses_{0};
   std::atomic<bool> to_system_{false};
   std::atomic<bool> is_exported_{false};
-  int size_class_ = -1;            // -1: mapped separately
   int64_t lock_generation_ = -1;   // the fork_generation() in which its pages were locked
   std::function<void()> release_;  // foreign blocks: called once, by the thread that releases the last reference
-  // For the arena: the chunk of a small block, and the list of a free one.
-  void* chunk_ = nullptr;
-  Block* next_ = nullptr;
-  Block* previous_ = nullptr;
 };
 
 /// Counted pointer to a Block.

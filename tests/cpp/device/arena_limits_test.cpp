@@ -15,7 +15,9 @@
 #include "../base/mebibyte.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/device/cpu/arena_state.h"
+#include "artifex_devices/device/cpu/arena.h"
+#include "artifex_devices/device/cpu/arenas.h"
+#include "artifex_devices/device/cpu/page_budget.h"
 #include "artifex_devices/topology/system_files.h"
 
 namespace artifex_devices {

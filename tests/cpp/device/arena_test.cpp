@@ -14,7 +14,6 @@
 #include "../base/mebibyte.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/device/cpu/arena_state.h"
 
 namespace artifex_devices {
 namespace {
@@ -31,16 +30,6 @@ class ArenaTest : public testing::Test {
   }
   Arena& arena_ = Arena::of_node(0);
 };
-
-TEST(SizeClass, IsTheSmallestThatFits) {
-  for (int64_t bytes = 1; bytes < kMappedFrom; bytes += bytes < 4096 ? 1 : 509) {
-    const int size_class = class_of(bytes);
-    ASSERT_GE(class_bytes(size_class), bytes);
-    ASSERT_EQ(class_bytes(size_class) % 64, 0);
-    ASSERT_TRUE(size_class == 0 || class_bytes(size_class - 1) < bytes);
-    ASSERT_TRUE(bytes <= 512 || class_bytes(size_class) <= bytes + bytes / 4);
-  }
-}
 
 TEST_F(ArenaTest, ReturnsAlignedWritableBlocksOfAnySize) {
   std::vector<BlockRef> blocks;

@@ -24,6 +24,7 @@ TEST(FreeBlocks, ReturnTheSmallestAndNewestBlockThatFits) {
   EXPECT_EQ(blocks.best_fit(21, 29), nullptr);
   EXPECT_EQ(blocks.best_fit(31, 100), nullptr);
   EXPECT_EQ(blocks.oldest(), &a);
+  EXPECT_EQ(blocks.bytes(), 70);
   blocks.remove(a);
   EXPECT_EQ(blocks.oldest(), &b);
   EXPECT_EQ(blocks.oldest_freed_at(), 1);
@@ -31,6 +32,7 @@ TEST(FreeBlocks, ReturnTheSmallestAndNewestBlockThatFits) {
   EXPECT_EQ(blocks.best_fit(0, 100), &b);
   blocks.remove(b);
   EXPECT_EQ(blocks.oldest(), nullptr);
+  EXPECT_EQ(blocks.bytes(), 0);
 }
 
 TEST(FreeBlocks, AgreeWithALinearSearch) {

@@ -14,7 +14,8 @@
 #include "../base/mebibyte.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/mutex.h"
-#include "artifex_devices/device/cpu/arena_state.h"
+#include "artifex_devices/device/cpu/arena.h"
+#include "artifex_devices/device/cpu/page_budget.h"
 #include "failing.h"
 
 namespace artifex_devices::faults {

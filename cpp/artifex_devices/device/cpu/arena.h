@@ -6,12 +6,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "artifex_devices/device/block.h"
 #include "artifex_devices/device/memory_space.h"
 #include "artifex_devices/topology/machine.h"
 
 namespace artifex_devices {
+
+class ArenaBlocks;
 
 /// The memory of one kind near one NUMA node, or interleaved over all nodes, with a caching allocator. It belongs to
 /// the process, is never destroyed, and is shared by clients.
@@ -61,21 +64,27 @@ class Arena final : public MemorySpace {
   static int64_t trim_all();
   static int64_t total_cached_bytes() noexcept;
 
-  struct State;
+  /// Private to device/cpu.
+  ArenaBlocks& blocks() const noexcept { return *blocks_; }
 
  private:
+  friend const std::vector<Arena*>& all_arenas();
   /// Added to an address, it gives one that is never mapped: beyond the user's half of a 48-bit address space, and
   /// beyond what the system maps without being asked in a larger one.
   static constexpr int64_t kUnmappedOffset = int64_t{1} << 52;
   enum class Reader : uint8_t { kHost, kEmulatedGpu };
 
   Arena(int node, MemoryKind kind, bool caching, Reader reader);
+  static const std::vector<Arena*>* make_all();
   static Arena& find_on_node(int logical_index, size_t group, bool caching);
   void release(Block* block) noexcept override;
+  /// After a failure, drops cached blocks, waits for threads that are unmapping pages, and tries again. Throws
+  /// OutOfMemory.
+  Block* take_again(int64_t bytes);
 
   int node_;
   bool caching_;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<ArenaBlocks> blocks_;
 };
 
 /// Describes the first failure to lock pages in this process, with the limit and how to raise it; empty if there was

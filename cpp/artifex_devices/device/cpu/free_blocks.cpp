@@ -65,7 +65,7 @@ void FreeBlocks::add(FreeBlock& block) noexcept {
   block.newer = nullptr;
   (newest_ ? newest_->newer : oldest_) = &block;
   newest_ = &block;
-  note_oldest();
+  note_change(block.capacity);
 }
 
 void FreeBlocks::remove(FreeBlock& block) noexcept {
@@ -74,7 +74,7 @@ void FreeBlocks::remove(FreeBlock& block) noexcept {
   *link = joined(block.smaller, block.larger);
   (block.older ? block.older->newer : oldest_) = block.newer;
   (block.newer ? block.newer->older : newest_) = block.older;
-  note_oldest();
+  note_change(-block.capacity);
 }
 
 FreeBlock* FreeBlocks::best_fit(int64_t least, int64_t most) const noexcept {

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 
-// Private to device/arena*.cpp.
 namespace artifex_devices {
 
 /// A free block and its links in FreeBlocks.
@@ -17,8 +16,8 @@ struct FreeBlock {
   FreeBlock* newer = nullptr;
 };
 
-/// The free blocks of one arena, by size (a treap) and by age (a list). Operations take logarithmic time and allocate
-/// nothing. Not thread-safe, except oldest_freed_at().
+/// The cache of mapped blocks of one arena, by size (a treap) and by age (a list). Operations take logarithmic time and
+/// allocate nothing. Not thread-safe, except bytes() and oldest_freed_at().
 class FreeBlocks {
  public:
   static constexpr uint64_t kNone = UINT64_MAX;
@@ -30,17 +29,21 @@ class FreeBlocks {
   /// Returns the smallest block of `least` to `most` bytes, the last freed among equals; null if there is none.
   FreeBlock* best_fit(int64_t least, int64_t most) const noexcept;
   FreeBlock* oldest() const noexcept { return oldest_; }
+  /// Of all its blocks; may be called at any time.
+  int64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   /// `freed_at` of the oldest block, or kNone; may be called at any time.
   uint64_t oldest_freed_at() const noexcept { return oldest_freed_at_.load(std::memory_order_relaxed); }
 
  private:
-  void note_oldest() noexcept {
+  void note_change(int64_t bytes) noexcept {
+    bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
     oldest_freed_at_.store(oldest_ ? oldest_->freed_at : kNone, std::memory_order_relaxed);
   }
 
   FreeBlock* root_ = nullptr;
   FreeBlock* oldest_ = nullptr;
   FreeBlock* newest_ = nullptr;
+  std::atomic<int64_t> bytes_{0};
   std::atomic<uint64_t> oldest_freed_at_{kNone};
 };
 

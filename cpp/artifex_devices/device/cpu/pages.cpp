@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/cpu/pages.h"
+
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -8,13 +10,11 @@
 #include <atomic>
 #include <cerrno>
 
-#include "artifex_devices/device/cpu/arena_state.h"
+#include "artifex_devices/device/cpu/arena.h"
 #include "artifex_devices/topology/binding.h"
 
 namespace artifex_devices {
 namespace {
-
-constexpr int64_t kHugePageBytes = int64_t{2} << 20;
 
 void* map(int64_t bytes) noexcept {
   void* data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -26,7 +26,7 @@ void unmap(std::byte* data, int64_t bytes) noexcept {
 }
 
 int64_t past_alignment(const void* data) noexcept {
-  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(kHugePageBytes));
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(kHugePage));
 }
 
 }  // namespace
@@ -37,15 +37,15 @@ std::byte* map_pages(int64_t bytes, const PageAdvice& advice) noexcept {
   if (advice.aligned && past_alignment(data)) {
     // Newer kernels align mappings; otherwise map too much and unmap the ends.
     unmap(data, bytes);
-    data = static_cast<std::byte*>(map(bytes + kHugePageBytes));
+    data = static_cast<std::byte*>(map(bytes + kHugePage));
     if (!data) return nullptr;
     const int64_t past = past_alignment(data);
-    const int64_t front = past ? kHugePageBytes - past : 0;
+    const int64_t front = past ? kHugePage - past : 0;
     unmap(data, front);
     data += front;
-    unmap(data + bytes, kHugePageBytes - front);
+    unmap(data + bytes, kHugePage - front);
   }
-  if (advice.huge && bytes >= kHugePageBytes) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  if (advice.huge && bytes >= kHugePage) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   if (advice.node == -1) return data;
   const std::shared_ptr<const Machine> machine = Machine::live();
   if (machine->numa_nodes().size() < 2) return data;

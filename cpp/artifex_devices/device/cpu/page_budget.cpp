@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the pages that the arenas have mapped and may map, and the running releases.
+#include "artifex_devices/device/cpu/page_budget.h"
+
 #include <algorithm>
-#include <atomic>
-#include <new>
 
 #include "artifex_devices/base/config.h"
-#include "artifex_devices/device/cpu/arena_state.h"
+#include "artifex_devices/device/cpu/arenas.h"
+#include "artifex_devices/topology/machine.h"
 #include "artifex_devices/topology/system_files.h"
 
 namespace artifex_devices {
@@ -27,7 +27,7 @@ bool claim(int64_t bytes) noexcept {
   const int64_t usable = usable_bytes();
   for (int tries = 0; tries < kMostTries && bytes <= usable; ++tries) {
     const int seen = ended_releases();
-    const int64_t dropped = Arena::State::drop_cached_for(bytes, usable);
+    const int64_t dropped = drop_cached_for(bytes, usable);
     if (count_mapped(bytes, usable)) return true;
     if (dropped == 0 && !wait_for_release(seen)) break;
   }
