@@ -1844,7 +1844,7 @@ class Array:
         np.argsort. The dimension must not be sharded.
         """
 
-    def astype(self, dtype: typing.Any, copy: bool = True, device: typing.Any = None) -> Array:
+    def astype(self, dtype: numpy.typing.DTypeLike, copy: bool = True, device: typing.Any = None) -> Array:
         """
         Calls np.astype; each device converts its own shard.
         """
@@ -1857,7 +1857,12 @@ class Array:
             RuntimeError: The Array was deleted, or the transfer into it failed.
         """
 
-    def clip(self, min: typing.Any = None, max: typing.Any = None, out: typing.Any = None) -> Array:
+    def clip(
+        self,
+        min: numpy.typing.ArrayLike | None = None,
+        max: numpy.typing.ArrayLike | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+    ) -> Array:
         """
         Calls np.clip.
         """
@@ -1867,7 +1872,12 @@ class Array:
         Returns another Array on the same memory, which stays valid when x is deleted.
         """
 
-    def compress(self, condition: typing.Any, axis: typing.Any = None, out: typing.Any = None) -> Array:
+    def compress(
+        self,
+        condition: numpy.typing.ArrayLike,
+        axis: int | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+    ) -> Array:
         """
         Calls np.compress(condition, x, axis): takes the parts along one dimension where the condition is True.
         """
@@ -1935,7 +1945,7 @@ class Array:
         np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array.
         """
 
-    def dot(self, b: typing.Any, out: typing.Any = None) -> Array:
+    def dot(self, b: numpy.typing.ArrayLike, out: numpy.typing.NDArray[typing.Any] | None = None) -> Array:
         """
         Calls np.dot(x, b); each device multiplies its own blocks, and only partial sums are sent.
         """
@@ -2031,18 +2041,28 @@ class Array:
         np.ptp: the maximum minus the minimum.
         """
 
-    def ravel(self, order: str = "C", *, out_sharding: typing.Any = None) -> Array:
+    def ravel(self, order: str = "C", *, out_sharding: Sharding | PartitionSpec | None = None) -> Array:
         """
         Returns the elements in one dimension, on the same memory: reshape(-1), with its out_sharding.
         """
 
-    def repeat(self, repeats: typing.Any, axis: typing.Any = None, *, out_sharding: typing.Any = None) -> Array:
+    def repeat(
+        self,
+        repeats: numpy.typing.ArrayLike,
+        axis: int | None = None,
+        *,
+        out_sharding: Sharding | PartitionSpec | None = None,
+    ) -> Array:
         """
         Calls np.repeat(x, repeats, axis); the result is placed by out_sharding if that is not None.
         """
 
     def reshape(
-        self, *shape: typing.Any, order: str = "C", copy: bool | None = None, out_sharding: typing.Any = None
+        self,
+        *shape: typing.Any,
+        order: str = "C",
+        copy: bool | None = None,
+        out_sharding: Sharding | PartitionSpec | None = None,
     ) -> Array:
         """
         Returns the same elements in another shape, on the same memory.
@@ -2131,7 +2151,7 @@ class Array:
         np.take(x, indices, axis): parts along one dimension.
         """
 
-    def to_device(self, device: typing.Any, *, stream: typing.Any = None) -> Array:
+    def to_device(self, device: Device | Sharding, *, stream: None = None) -> Array:
         """
         Returns the Array placed on a Device or by a Sharding, as `device_put(x, device)` places it.
 
@@ -2205,7 +2225,7 @@ class Array:
         np.var.
         """
 
-    def view(self, dtype: typing.Any = None, type: typing.Any = None) -> Array:
+    def view(self, dtype: numpy.typing.DTypeLike | None = None, type: typing.Any = None) -> Array:
         """
         Returns the bits as another dtype, in new memory; the last dimension changes with the item size.
 

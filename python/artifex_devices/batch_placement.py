@@ -14,7 +14,7 @@ from artifex_devices.layout import Format
 __all__ = ["batch_share", "place_batch"]
 
 
-def place_batch(operation: str, batch: Any, target: Any) -> Any:
+def place_batch(operation: str, batch: object, target: object) -> Any:
     """Places a batch by device_put, except that each process gives its own part of ndarrays that span processes.
 
     Sends no messages unless `exchanges_sizes`, so that it can run at the same time as other work, as prefetching does.
@@ -44,7 +44,7 @@ def place_batch(operation: str, batch: Any, target: Any) -> Any:
     return tree_util.tree_unflatten(structure, placed)
 
 
-def exchanges_sizes(operation: str, batch: Any, target: Any) -> bool:
+def exchanges_sizes(operation: str, batch: object, target: object) -> bool:
     """Returns whether place_batch of these makes the processes exchange the sizes of their parts.
 
     It does for ndarrays on a sharding with `uneven="last-short"` that spans processes.
@@ -59,7 +59,7 @@ def exchanges_sizes(operation: str, batch: Any, target: Any) -> bool:
     return any(not isinstance(x, Array) and needs_agreement(place) for x, place in zip(leaves, places, strict=True))
 
 
-def _places(operation: str, batch: Any, target: Any, count: int) -> list[Any]:
+def _places(operation: str, batch: object, target: object, count: int) -> list[Any]:
     """Returns the target of each of so many leaves."""
     from artifex_devices._placement.target import PLACES
 
@@ -67,7 +67,7 @@ def _places(operation: str, batch: Any, target: Any, count: int) -> list[Any]:
     return places if isinstance(places, list) else [places] * count
 
 
-def batch_share(sharding: Any, length: int, dimension: int = 0) -> slice:
+def batch_share(sharding: object, length: int, dimension: int = 0) -> slice:
     """Returns the rows of a batch that this process holds.
 
     Args:

@@ -159,7 +159,7 @@ class Config:
         """All options and their values in the calling context; a new dict."""
         return {name: self.read(name) for name in (*_NAMES, *RECORDED)}
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Raises AttributeError: an attribute would hide the option."""
         self.read(name)
         raise failure(
@@ -181,11 +181,11 @@ class Config:
 config = Config()
 
 
-def _int(name: str, value: Any, minimum: int) -> int:
+def _int(name: str, value: object, minimum: int) -> int:
     return check_int(_UPDATE, name, value, "choose another number", minimum=minimum, maximum=2**63 - 1)
 
 
-def _checked_value(name: str, value: Any) -> Any:
+def _checked_value(name: str, value: object) -> Any:
     if name == "spmd_executor":
         check_choice(_UPDATE, name, value, ("auto", "cooperative", "threads"))
         return value
@@ -199,7 +199,7 @@ def _checked_value(name: str, value: Any) -> Any:
     return None if value is None else float(check_number(_UPDATE, name, value, "write None for no limit", above=0))
 
 
-def _unknown(operation: str, name: Any) -> AttributeError:
+def _unknown(operation: str, name: object) -> AttributeError:
     import difflib  # for errors only: a twentieth of the package's import time
 
     near = difflib.get_close_matches(name if isinstance(name, str) else "", (*_NAMES, *RECORDED), n=1)

@@ -89,7 +89,7 @@ def visualize_array_sharding(array: Array, **options: Any) -> None:
     visualize_sharding(array.shape, array.sharding, **options)
 
 
-def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -> None:
+def inspect_array_sharding(value: object, *, callback: Callable[[Sharding], Any]) -> None:
     """Calls a function with the sharding of each Array of a tree, in the order of the leaves.
 
     Args:

@@ -420,7 +420,7 @@ def distribute_batch(data: Any, sharding: Any) -> Any:
     return place_batch("distribute_batch", data, resolve_target("distribute_batch", sharding))
 
 
-def _place(operation: str, data: Any, target: Any) -> Any:
+def _place(operation: str, data: object, target: object) -> Any:
     return device_put(data, resolve_target(operation, target))
 
 

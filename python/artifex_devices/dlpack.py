@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_type, failure, wrong_type
@@ -19,7 +20,7 @@ _LEGACY_STREAM = 1  # the producer orders its work before that of this stream, w
 _NEWEST_VERSION = (1, 1)
 
 
-def from_dlpack(external_array: Any, device: Device | Sharding | None = None, copy: bool | None = None) -> Array:
+def from_dlpack(external_array: object, device: Device | Sharding | None = None, copy: bool | None = None) -> Array:
     """Builds an Array from an array of another library with DLPack, such as NumPy, torch or JAX.
 
     The Array *shares the memory* if that is row-major and no other device is requested: nothing is copied, and the
@@ -71,7 +72,7 @@ _SUPPORTED = frozenset(
 )
 
 
-def is_supported_dtype(dtype: Any) -> bool:
+def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Returns whether arrays of a dtype can be exchanged by DLPack.
 
     These are bool, the integers, floats and complex numbers of NumPy, and bfloat16.

@@ -19,7 +19,7 @@ from artifex_devices._base.leaf_types import T
 from artifex_devices._core import _arrive, _check_int, _take
 from artifex_devices._placement.reshard import with_sharding_constraint
 from artifex_devices._spmd import collectives
-from artifex_devices._spmd.axes import group_of, names_of, require
+from artifex_devices._spmd.axes import AxisNames, group_of, names_of, require
 
 __all__ = [
     "all_gather",
@@ -46,7 +46,7 @@ FloatBlock = TypeVar("FloatBlock", bound=NDArray[np.inexact[Any]])
 
 
 def _collective(
-    function: Callable[..., Any], operation: str, x: T, axis_name: Any, index_groups: Any, *options: Any
+    function: Callable[..., Any], operation: str, x: T, axis_name: AxisNames, index_groups: object, *options: Any
 ) -> T:
     """Calls function(call, leaves, *options) and puts the result into the tree of x."""
     group = group_of(operation, axis_name, index_groups)
@@ -58,13 +58,13 @@ def _collective(
 
 @overload
 def psum(
-    x: bool | NDArray[np.bool_], axis_name: Any, *, axis_index_groups: IndexGroups = None
+    x: bool | NDArray[np.bool_], axis_name: AxisNames, *, axis_index_groups: IndexGroups = None
 ) -> NDArray[np.int32]: ...
 @overload
-def psum(x: np.generic, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
+def psum(x: np.generic, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
-def psum(x: T, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> T: ...
-def psum(x: Any, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> Any:
+def psum(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
+def psum(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the sum over all members of an axis.
 
     Args:
@@ -107,12 +107,12 @@ def _sum(call: collectives.Call, leaves: list[Any]) -> Any:
 
 
 @overload
-def pmean(x: FloatBlock, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> FloatBlock: ...
+def pmean(x: FloatBlock, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> FloatBlock: ...
 @overload
-def pmean(x: Number | NDArray[Any], axis_name: Any, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
+def pmean(x: Number | NDArray[Any], axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
-def pmean(x: T, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> T: ...
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> Any:
+def pmean(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
+def pmean(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the mean over all members of an axis; arguments as psum.
 
     Bools and small integers give float32, int64 gives float64. Integers are added as floats, so that sums of small
@@ -131,34 +131,34 @@ def _mean(call: collectives.Call, leaves: list[Any]) -> Any:
 
 
 @overload
-def pmax(x: Number, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
+def pmax(x: Number, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
-def pmax(x: T, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> T: ...
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> Any:
+def pmax(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
+def pmax(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the element-wise maximum over all members of an axis; NaN where any has one. Arguments as psum."""
     return _collective(collectives.reduce, "pmax", x, axis_name, axis_index_groups, "max")
 
 
 @overload
-def pmin(x: Number, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
+def pmin(x: Number, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
-def pmin(x: T, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> T: ...
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: IndexGroups = None) -> Any:
+def pmin(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
+def pmin(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the element-wise minimum over all members of an axis; NaN where any has one. Arguments as psum."""
     return _collective(collectives.reduce, "pmin", x, axis_name, axis_index_groups, "min")
 
 
 @overload
 def all_gather(
-    x: Number, axis_name: Any, *, axis_index_groups: IndexGroups = None, axis: int = 0, tiled: bool = False
+    x: Number, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None, axis: int = 0, tiled: bool = False
 ) -> NDArray[Any]: ...
 @overload
 def all_gather(
-    x: T, axis_name: Any, *, axis_index_groups: IndexGroups = None, axis: int = 0, tiled: bool = False
+    x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None, axis: int = 0, tiled: bool = False
 ) -> T: ...
 def all_gather(
     x: Any,
-    axis_name: Any,
+    axis_name: AxisNames,
     *,
     axis_index_groups: IndexGroups = None,
     axis: int = 0,
@@ -189,7 +189,7 @@ def all_gather(
 
 def psum_scatter(
     x: T,
-    axis_name: Any,
+    axis_name: AxisNames,
     *,
     scatter_dimension: int = 0,
     axis_index_groups: IndexGroups = None,
@@ -218,7 +218,7 @@ def psum_scatter(
 
 def all_to_all(
     x: T,
-    axis_name: Any,
+    axis_name: AxisNames,
     split_axis: int,
     concat_axis: int,
     *,
@@ -245,13 +245,13 @@ def all_to_all(
     return _exchange("all_to_all", x, axis_name, split_axis, concat_axis, axis_index_groups, tiled)
 
 
-def pswapaxes(x: T, axis_name: Any, axis: int, *, axis_index_groups: IndexGroups = None) -> T:
+def pswapaxes(x: T, axis_name: AxisNames, axis: int, *, axis_index_groups: IndexGroups = None) -> T:
     """Swaps a dimension of the blocks, of the axis's size, with the axis: all_to_all with split_axis = concat_axis."""
     return _exchange("pswapaxes", x, axis_name, axis, axis, axis_index_groups, tiled=False)
 
 
 def _exchange(
-    operation: str, x: T, axis_name: Any, split_axis: int, concat_axis: int, index_groups: Any, tiled: bool
+    operation: str, x: T, axis_name: AxisNames, split_axis: int, concat_axis: int, index_groups: object, tiled: bool
 ) -> T:
     split = check_int(operation, "split_axis", split_axis)
     concat = check_int(operation, "concat_axis", concat_axis)
@@ -259,10 +259,10 @@ def _exchange(
 
 
 @overload
-def ppermute(x: Number, axis_name: Any, perm: Sequence[tuple[int, int]]) -> NDArray[Any]: ...
+def ppermute(x: Number, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> NDArray[Any]: ...
 @overload
-def ppermute(x: T, axis_name: Any, perm: Sequence[tuple[int, int]]) -> T: ...
-def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+def ppermute(x: T, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> T: ...
+def ppermute(x: Any, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends blocks along an axis.
 
     Args:
@@ -294,10 +294,10 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 @overload
-def pshuffle(x: Number, axis_name: Any, perm: Sequence[int]) -> NDArray[Any]: ...
+def pshuffle(x: Number, axis_name: AxisNames, perm: Sequence[int]) -> NDArray[Any]: ...
 @overload
-def pshuffle(x: T, axis_name: Any, perm: Sequence[int]) -> T: ...
-def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+def pshuffle(x: T, axis_name: AxisNames, perm: Sequence[int]) -> T: ...
+def pshuffle(x: Any, axis_name: AxisNames, perm: Sequence[int]) -> Any:
     """Returns the block of member perm[i] to member i.
 
     Raises:
@@ -318,7 +318,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     return _permute("pshuffle", x, axis_name, list(zip(perm, range(count), strict=True)))
 
 
-def _permute(operation: str, x: Any, axis_name: Any, perm: Any) -> Any:
+def _permute(operation: str, x: object, axis_name: AxisNames, perm: object) -> Any:
     listed = check_sequence(operation, "perm", perm, "pairs (source, target)", "write [(0, 1), (1, 0)]")
     pairs = tuple(
         check_sequence_of_ints(operation, f"perm[{i}]", pair, "write (0, 1)") for i, pair in enumerate(listed)
@@ -336,10 +336,10 @@ def _permute(operation: str, x: Any, axis_name: Any, perm: Any) -> Any:
 
 
 @overload
-def pbroadcast(x: Number, axis_name: Any, source: int) -> NDArray[Any]: ...
+def pbroadcast(x: Number, axis_name: AxisNames, source: int) -> NDArray[Any]: ...
 @overload
-def pbroadcast(x: T, axis_name: Any, source: int) -> T: ...
-def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+def pbroadcast(x: T, axis_name: AxisNames, source: int) -> T: ...
+def pbroadcast(x: Any, axis_name: AxisNames, source: int) -> Any:
     """Returns the block of member `source` to all members of an axis.
 
     Raises:
@@ -351,23 +351,23 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     return _collective(collectives.broadcast, "pbroadcast", x, axis_name, None, source)
 
 
-def axis_index(axis_name: Any) -> np.int32:
+def axis_index(axis_name: AxisNames) -> np.int32:
     """Returns this participant's index along an axis, or row-major along several as named; NameError if unbound."""
     return np.int32(group_of("axis_index", axis_name).index)
 
 
-def axis_size(axis_name: Any) -> int:
+def axis_size(axis_name: AxisNames) -> int:
     """Returns the number of members of an axis, or of several together; NameError if unbound."""
     return group_of("axis_size", axis_name).size
 
 
-def pvary(x: T, axis_name: Any) -> T:
+def pvary(x: T, axis_name: AxisNames) -> T:
     """Returns x: values do not record the axes over which they vary. NameError for an unbound name."""
     group_of("pvary", axis_name)
     return x
 
 
-def pcast(x: T, axis_name: Any, *, to: str) -> T:
+def pcast(x: T, axis_name: AxisNames, *, to: str) -> T:
     """Returns x, as pvary; ValueError unless `to` is "varying" or "reduced"."""
     check_choice("pcast", "to", to, ("varying", "reduced"))
     return pvary(x, axis_name)

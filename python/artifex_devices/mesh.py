@@ -157,7 +157,7 @@ class DeviceMeshManager:
         return {"total_devices": mesh.size, "axes": dict(mesh.shape)}
 
 
-def _axes_of(operation: str, mesh_shape: Any) -> list[tuple[Hashable, int]]:
+def _axes_of(operation: str, mesh_shape: object) -> list[tuple[Hashable, int]]:
     """Returns the axes as pairs of name and size, or raises one error with all mistakes."""
     pairs = mesh_shape.items() if isinstance(mesh_shape, Mapping) else mesh_shape
     if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):

@@ -24,6 +24,7 @@ from artifex_devices._placement.host_local import (
     spans_processes,
 )
 from artifex_devices._runtime.devices import devices
+from artifex_devices._tree.treedef import PyTreeDef
 from artifex_devices.distributed import transport as transports
 from artifex_devices.distributed.tags import Tag
 from artifex_devices.distributed.transport import Exchange
@@ -40,7 +41,7 @@ __all__ = [
 _TEXT_BYTES = 2048  # of each text in errors about values that differ
 
 
-def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+def process_allgather(in_tree: object, tiled: bool = False) -> Any:
     """Gathers the values of all processes.
 
     Args:
@@ -95,7 +96,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     return tree_util.tree_unflatten(structure, done)
 
 
-def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+def broadcast_one_to_all(in_tree: object, is_source: bool | None = None) -> Any:
     """Sends the values of one process to all processes.
 
     Args:
@@ -168,7 +169,7 @@ def sync_global_devices(name: str) -> None:
         )
 
 
-def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+def assert_equal(in_tree: object, fail_message: str = "") -> None:
     """Raises AssertionError, in every process, unless all have the same tree of values.
 
     Args:
@@ -199,7 +200,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         raise AssertionError(f"{fail_message}. Expected: {by_process}; got: {in_tree}.")
 
 
-def _host_leaves(client: Client, operation: str, structure: Any, leaves: Mapping[int, Any]) -> list[NDArray[Any]]:
+def _host_leaves(client: Client, operation: str, structure: PyTreeDef, leaves: Mapping[int, Any]) -> list[NDArray[Any]]:
     """Returns contiguous ndarrays of the leaves with these numbers in the tree.
 
     TypeError for those that are not arrays of numbers, RuntimeError for Arrays that cannot be read here. The other
@@ -214,7 +215,7 @@ def _host_leaves(client: Client, operation: str, structure: Any, leaves: Mapping
         raise
 
 
-def _read_leaves(operation: str, structure: Any, leaves: Mapping[int, Any]) -> list[NDArray[Any]]:
+def _read_leaves(operation: str, structure: PyTreeDef, leaves: Mapping[int, Any]) -> list[NDArray[Any]]:
     arrays, wrong = [], []
     for number, leaf in leaves.items():
         array = np.asarray(leaf, order="C")
@@ -238,7 +239,7 @@ def _read_leaves(operation: str, structure: Any, leaves: Mapping[int, Any]) -> l
     return arrays
 
 
-def _gather(client: Client, operation: str, structure: Any, own: list[NDArray[Any]]) -> list[list[NDArray[Any]]]:
+def _gather(client: Client, operation: str, structure: PyTreeDef, own: list[NDArray[Any]]) -> list[list[NDArray[Any]]]:
     """Gathers, for each leaf, its value in each process."""
     count = client.process_count()
     if count == 1:
@@ -250,7 +251,7 @@ def _gather(client: Client, operation: str, structure: Any, own: list[NDArray[An
 
 
 def _meet(
-    client: Client, operation: str, structure: Any, leaves: Sequence[NDArray[Any]], payload: bytes = b""
+    client: Client, operation: str, structure: PyTreeDef, leaves: Sequence[NDArray[Any]], payload: bytes = b""
 ) -> list[bytes]:
     """Meets all processes and returns their payloads; ValueError where trees, shapes or dtypes differ."""
     kinds = ", ".join(f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]" for leaf in leaves)

@@ -6,8 +6,6 @@ Functions that end in `_svg` return a str that notebooks draw: a stand-alone SVG
 
 from __future__ import annotations
 
-from typing import Any
-
 from artifex_devices import _core
 from artifex_devices._base.checks import check_int, check_type
 from artifex_devices._base.svg import Picture
@@ -89,7 +87,9 @@ def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> Picture:
     return Picture(_core.placed_mesh_svg(mesh, checked_cells("placed_mesh_svg", max_cells)))
 
 
-def sharding_text(sharding: Sharding, shape: Any, max_columns: int = 80, min_width: int = 9, scale: float = 1.0) -> str:
+def sharding_text(
+    sharding: Sharding, shape: object, max_columns: int = 80, min_width: int = 9, scale: float = 1.0
+) -> str:
     """Draws which devices hold which part of an array of `shape`, as text.
 
     Raises:
@@ -106,7 +106,7 @@ def sharding_text(sharding: Sharding, shape: Any, max_columns: int = 80, min_wid
     return _core.sharding_text(sharding, shape, max_columns, min_width, scale)
 
 
-def sharding_svg(sharding: Sharding, shape: Any) -> Picture:
+def sharding_svg(sharding: Sharding, shape: object) -> Picture:
     """Draws which devices hold which part of an array of `shape`, as a stand-alone SVG picture.
 
     Raises:
@@ -122,10 +122,10 @@ def sharding_svg(sharding: Sharding, shape: Any) -> Picture:
     return Picture(_core.sharding_svg(sharding, shape))
 
 
-def _check(operation: str, argument: str, value: Any, kind: type) -> None:
+def _check(operation: str, argument: str, value: object, kind: type) -> None:
     check_type(operation, argument, value, kind, f"a {kind.__name__}", _FIXES[kind])
 
 
-def checked_cells(operation: str, max_cells: Any) -> int:
+def checked_cells(operation: str, max_cells: object) -> int:
     """Returns the argument as an int that the core takes; TypeError unless it is an int."""
     return min(max(check_int(operation, "max_cells", max_cells, "leave it out"), -1), 2**31 - 1)

@@ -122,7 +122,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
     return flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
+def tree_structure(tree: object, is_leaf: IsLeaf | None = None) -> PyTreeDef:
     """Returns the structure of a tree; arguments and errors as of tree_flatten."""
     return flatten(tree, is_leaf)[1]
 
@@ -186,7 +186,7 @@ def _flatten_rest(operation: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> 
 
 
 def tree_flatten_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
     """Returns what tree_flatten does, each leaf with its path: a tuple of keys that `keystr` formats.
 
@@ -209,7 +209,7 @@ def tree_flatten_with_path(
 
 
 def tree_leaves_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:
     """Returns paths and leaves of a tree; arguments and errors as of tree_flatten_with_path."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
@@ -217,7 +217,7 @@ def tree_leaves_with_path(
 
 def tree_map_with_path(
     f: Callable[..., Any],
-    tree: Any,
+    tree: object,
     *rest: Any,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
@@ -267,7 +267,7 @@ def tree_reduce(
 
 
 def tree_reduce_associative(
-    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = UNSPECIFIED, is_leaf: IsLeaf | None = None
+    operation: Callable[[Any, Any], Any], tree: object, *, identity: object = UNSPECIFIED, is_leaf: IsLeaf | None = None
 ) -> Any:
     """Combines the leaves by halves, for results of equal size: `op(op(a, b), op(c, d))`.
 
@@ -288,12 +288,12 @@ def tree_reduce_associative(
     return halves(0, len(leaves)) if leaves else identity
 
 
-def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
+def tree_all(tree: object, *, is_leaf: IsLeaf | None = None) -> bool:
     """Returns whether all leaves are true."""
     return all(flatten(tree, is_leaf)[0])
 
 
-def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: object) -> Any:
     """Returns the inner tree of outer trees for an outer tree of inner trees.
 
     Args:

@@ -16,10 +16,11 @@ import typing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing
 
 from artifex_devices import _core
 from artifex_devices._base.checks import failure
-from artifex_devices._core import Array
+from artifex_devices._core import Array, Device, PartitionSpec, Sharding
 
 _scalar_item = Array.item
 
@@ -88,11 +89,16 @@ class ArrayMethods(_Self):
         rounded: Array = np.round(self, 0 if ndigits is None else ndigits)
         return rounded.astype(int) if ndigits is None and rounded.dtype.kind not in "biu" else rounded
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Array:
+    def clip(
+        self,
+        min: numpy.typing.ArrayLike | None = None,
+        max: numpy.typing.ArrayLike | None = None,
+        out: numpy.typing.NDArray[Any] | None = None,
+    ) -> Array:
         """Calls np.clip."""
         return np.clip(self, min, max, out)
 
-    def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> Array:
+    def astype(self, dtype: numpy.typing.DTypeLike, copy: bool = True, device: object = None) -> Array:
         """Calls np.astype; each device converts its own shard."""
         return np.astype(self, dtype, copy=copy, device=device)
 
@@ -118,7 +124,7 @@ class ArrayMethods(_Self):
         """Returns another Array on the same memory, which stays valid when x is deleted."""
         return _core._reinterpreted(self, self.shape, self.sharding, "clone")
 
-    def view(self, dtype: Any = None, type: Any = None) -> Array:
+    def view(self, dtype: numpy.typing.DTypeLike | None = None, type: object = None) -> Array:
         """Returns the bits as another dtype, in new memory; the last dimension changes with the item size.
 
         Args:
@@ -213,7 +219,13 @@ class ArrayMethods(_Self):
         np.diagonal, "np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."
     )
 
-    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Array:
+    def reshape(
+        self,
+        *shape: Any,
+        order: str = "C",
+        copy: bool | None = None,
+        out_sharding: Sharding | PartitionSpec | None = None,
+    ) -> Array:
         """Returns the same elements in another shape, on the same memory.
 
         Args:
@@ -242,7 +254,7 @@ class ArrayMethods(_Self):
         sizes = shape[0] if len(shape) == 1 else shape
         return with_out_sharding(self, lambda x: np.reshape(x, sizes, order, copy=copy), out_sharding)
 
-    def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array:
+    def ravel(self, order: str = "C", *, out_sharding: Sharding | PartitionSpec | None = None) -> Array:
         """Returns the elements in one dimension, on the same memory: reshape(-1), with its out_sharding."""
         from artifex_devices._array_ops.core.layout import with_out_sharding
 
@@ -254,7 +266,13 @@ class ArrayMethods(_Self):
 
         return flatten(self, order)
 
-    def repeat(self, repeats: Any, axis: Any = None, *, out_sharding: Any = None) -> Array:
+    def repeat(
+        self,
+        repeats: numpy.typing.ArrayLike,
+        axis: int | None = None,
+        *,
+        out_sharding: Sharding | PartitionSpec | None = None,
+    ) -> Array:
         """Calls np.repeat(x, repeats, axis); the result is placed by out_sharding if that is not None."""
         from artifex_devices._array_ops.core.layout import with_out_sharding
 
@@ -262,7 +280,7 @@ class ArrayMethods(_Self):
 
     # Products
 
-    def dot(self, b: Any, out: Any = None) -> Array:
+    def dot(self, b: numpy.typing.ArrayLike, out: numpy.typing.NDArray[Any] | None = None) -> Array:
         """Calls np.dot(x, b); each device multiplies its own blocks, and only partial sums are sent."""
         from artifex_devices._array_ops.linalg.matrix_products import dot
 
@@ -270,13 +288,13 @@ class ArrayMethods(_Self):
 
     # Indexing
 
-    def __getitem__(self, index: Any, /) -> Array:
+    def __getitem__(self, index: object, /) -> Array:
         """Returns x[index] by NumPy's rules; reads only the shards that hold the elements (guide: NumPy on Arrays)."""
         from artifex_devices._array_ops.index.indexing import get
 
         return get(self, index)
 
-    def __setitem__(self, index: Any, value: Any, /) -> typing.NoReturn:
+    def __setitem__(self, index: object, value: object, /) -> typing.NoReturn:
         """Raises TypeError: Arrays are immutable."""
         raise failure(
             TypeError,
@@ -290,7 +308,7 @@ class ArrayMethods(_Self):
             ),
         )
 
-    def __delitem__(self, index: Any, /) -> typing.NoReturn:
+    def __delitem__(self, index: object, /) -> typing.NoReturn:
         """Raises TypeError: Arrays are immutable."""
         raise failure(
             TypeError,
@@ -313,11 +331,13 @@ class ArrayMethods(_Self):
 
         return rows(self, backwards=True)
 
-    def __contains__(self, value: Any, /) -> bool:
+    def __contains__(self, value: object, /) -> bool:
         """Returns whether an element equals the value."""
         return bool(np.any(np.equal(self, value)))
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Array:
+    def compress(
+        self, condition: numpy.typing.ArrayLike, axis: int | None = None, out: numpy.typing.NDArray[Any] | None = None
+    ) -> Array:
         """Calls np.compress(condition, x, axis): takes the parts along one dimension where the condition is True."""
         return np.compress(condition, self, axis, out)
 
@@ -347,7 +367,7 @@ class ArrayMethods(_Self):
 
     # Placement and protocols
 
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
+    def to_device(self, device: Device | Sharding, /, *, stream: None = None) -> Array:
         """Returns the Array placed on a Device or by a Sharding, as `device_put(x, device)` places it.
 
         `device` is a Device or a Sharding, as `Array.device` returns them, or another target of `device_put`; `stream`
@@ -376,13 +396,13 @@ class ArrayMethods(_Self):
 
         return namespace(api_version)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: object, method: str, /, *inputs: Any, **options: Any) -> Any:
         """Calls a ufunc; each device computes its own shard (guide: NumPy on Arrays)."""
         from artifex_devices._array_ops.core.dispatch import call_ufunc
 
         return call_ufunc(ufunc, method, inputs, options)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any, /) -> Any:
+    def __array_function__(self, function: object, types: object, args: object, kwargs: object, /) -> Any:
         """Calls a NumPy function of the guide's table; others raise TypeError that says how to gather first."""
         from artifex_devices._array_ops.core.dispatch import call_function
 

@@ -28,7 +28,7 @@ def _call(ufunc: np.ufunc, *inputs: Any) -> Any:
     return _elementwise(ufunc, inputs, {})
 
 
-def _unsupported(ufunc: np.ufunc, other: Any, *, reflected: bool = False) -> Any:
+def _unsupported(ufunc: np.ufunc, other: object, *, reflected: bool = False) -> Any:
     """Returns NotImplemented; raises TypeError for an array of a library that knows only NumPy's, such as torch."""
     kind = type(other)
     if hasattr(kind, "__dlpack__") and not hasattr(kind, "__array_ufunc__"):
@@ -45,7 +45,7 @@ def _unsupported(ufunc: np.ufunc, other: Any, *, reflected: bool = False) -> Any
 
 
 def _binary(ufunc: np.ufunc) -> Callable[..., Any]:
-    def forward(self: Array, other: Any, /) -> Any:
+    def forward(self: Array, other: object, /) -> Any:
         kind = type(other)
         if kind is Array or kind is float or kind is int:
             return _call(ufunc, self, other)
@@ -55,7 +55,7 @@ def _binary(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _dispatched(ufunc: np.ufunc, *, reflected: bool = False) -> Callable[..., Any]:
-    def apply(self: Array, other: Any, /) -> Any:
+    def apply(self: Array, other: object, /) -> Any:
         if not isinstance(other, _OPERAND_TYPES):
             return _unsupported(ufunc, other, reflected=reflected)
         return ufunc(other, self) if reflected else ufunc(self, other)
@@ -73,7 +73,7 @@ def _unary(ufunc: np.ufunc) -> Callable[..., Any]:
     return apply
 
 
-def _power(self: Array, other: Any, /) -> Any:
+def _power(self: Array, other: object, /) -> Any:
     """Calls np.power, element by element; `x ** 2` is np.square and `x ** 0.5` np.sqrt, as for ndarrays."""
     kind = type(other)
     if kind is int and other == 2:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_type, failure, wrong_type
 from artifex_devices._base.public_path import public, unpickles
@@ -49,7 +50,9 @@ class ShapeDtypeStruct:
     sharding: Sharding | None
     weak_type: bool
 
-    def __init__(self, shape: Iterable[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False) -> None:
+    def __init__(
+        self, shape: Iterable[int], dtype: DTypeLike, *, sharding: object = None, weak_type: bool = False
+    ) -> None:
         """See the class."""
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype is None; expected a dtype; give np.float32")
@@ -147,5 +150,5 @@ class ShapeDtypeStruct:
 
 
 @unpickles("shape_dtype_struct")
-def _remake(shape: tuple[int, ...], dtype: Any, sharding: Sharding | None, weak_type: bool) -> ShapeDtypeStruct:
+def _remake(shape: tuple[int, ...], dtype: DTypeLike, sharding: Sharding | None, weak_type: bool) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(shape, dtype, sharding=sharding, weak_type=weak_type)

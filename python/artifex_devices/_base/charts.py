@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NOTE_WIDTH = 120  # characters
 
 
-def axes_for(operation: str, ax: Any, title: str, notes: Iterable[str] = ()) -> Axes:
+def axes_for(operation: str, ax: object, title: str, notes: Iterable[str] = ()) -> Axes:
     """Returns axes with a title, and notes below them: `ax`, or for None those of a new figure.
 
     Raises:

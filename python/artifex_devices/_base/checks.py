@@ -41,7 +41,7 @@ def failure(
 def wrong_type(
     operation: str,
     name: str,
-    value: Any,
+    value: object,
     expected: str,
     fix: str = _FIX,
     error: type[_Error] = TypeError,  # type: ignore[assignment]
@@ -51,7 +51,7 @@ def wrong_type(
     return failure(error, operation, problem, expected=expected, fix=fix)
 
 
-def wrong_value(operation: str, name: str, value: Any, expected: str, fix: str = _FIX) -> ValueError:
+def wrong_value(operation: str, name: str, value: object, expected: str, fix: str = _FIX) -> ValueError:
     """Returns the error for a value of the right type that is not allowed."""
     return failure(ValueError, operation, f"{name} is {safe_repr(value)}", expected=expected, fix=fix)
 
@@ -59,7 +59,7 @@ def wrong_value(operation: str, name: str, value: Any, expected: str, fix: str =
 def check_type(
     operation: str,
     name: str,
-    value: Any,
+    value: object,
     types: type | tuple[type, ...],
     expected: str,
     fix: str = _FIX,
@@ -84,19 +84,19 @@ def check_types(operation: str, rows: Iterable[tuple[str, Any, Any, str]], fix: 
         raise TypeError(f"{operation}: {'; '.join(wrong)}; {fix}")
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: object) -> bool:
     """Returns whether a value has `__index__` and is not a bool."""
     return not isinstance(value, bool) and hasattr(value, "__index__")
 
 
-def check_bool(operation: str, name: str, value: Any, fix: str = _FIX) -> bool:
+def check_bool(operation: str, name: str, value: object, fix: str = _FIX) -> bool:
     """Returns the bool; anything else is a TypeError."""
     if not isinstance(value, bool):
         raise wrong_type(operation, name, value, "True or False", fix)
     return value
 
 
-def check_str(operation: str, name: str, value: Any, fix: str = _FIX, *, expected: str = "a str") -> str:
+def check_str(operation: str, name: str, value: object, fix: str = _FIX, *, expected: str = "a str") -> str:
     """Returns the str; anything else is a TypeError."""
     if not isinstance(value, str):
         raise wrong_type(operation, name, value, expected, fix)
@@ -106,7 +106,7 @@ def check_str(operation: str, name: str, value: Any, fix: str = _FIX, *, expecte
 def check_callable(
     operation: str,
     name: str,
-    value: Any,
+    value: object,
     expected: str = "a function",
     fix: str = "give the function itself, not its result",
 ) -> None:
@@ -152,7 +152,7 @@ def _range_text(minimum: int | None, maximum: int | None) -> str:
 def check_number(
     operation: str,
     name: str,
-    value: Any,
+    value: object,
     fix: str = _FIX,
     *,
     minimum: float | None = None,
@@ -176,7 +176,7 @@ def check_number(
 
 
 def check_choice(
-    operation: str, name: str, value: Any, choices: Iterable[Any], fix: str = "choose one of them"
+    operation: str, name: str, value: object, choices: Iterable[Any], fix: str = "choose one of them"
 ) -> None:
     """Raises ValueError unless the value equals one of the choices and is of its type."""
     listed = tuple(choices)
@@ -202,7 +202,7 @@ def bounded_list(
 
 
 def check_sequence(
-    operation: str, name: str, values: Any, expected: str, fix: str = _FIX, *, maximum: int = MAX_ITEMS
+    operation: str, name: str, values: object, expected: str, fix: str = _FIX, *, maximum: int = MAX_ITEMS
 ) -> list[Any]:
     """Returns the values as a list.
 
@@ -216,7 +216,7 @@ def check_sequence(
 
 
 def check_sequence_of_ints(
-    operation: str, name: str, values: Any, fix: str = "write (2, 4)", *, maximum: int = MAX_ITEMS
+    operation: str, name: str, values: object, fix: str = "write (2, 4)", *, maximum: int = MAX_ITEMS
 ) -> tuple[int, ...]:
     """Returns the values as a tuple of ints; errors as of check_sequence, and TypeError for other entries."""
     listed = check_sequence(operation, name, values, "a sequence of ints", fix, maximum=maximum)

@@ -34,7 +34,7 @@ def clearable(mapping: _Mapping) -> _Mapping:
     return mapping
 
 
-def remember(cache: MutableMapping[Any, _Result], key: Any, value: _Result) -> _Result:
+def remember(cache: MutableMapping[Any, _Result], key: object, value: _Result) -> _Result:
     """Returns the value, which it stores in a cache of at most 256 entries: a full one is emptied first."""
     if len(cache) >= _ENTRIES:
         cache.clear()
@@ -55,7 +55,7 @@ class WorldCache(dict[Any, _Result]):
         number = id(self)
         _world_caches[number] = weakref.ref(self, lambda _: _world_caches.pop(number, None))
 
-    def remember(self, world: Hashable, key: Any, value: _Result) -> _Result:
+    def remember(self, world: Hashable, key: object, value: _Result) -> _Result:
         """Returns the value, which it stores as one of a world."""
         if len(self) >= _ENTRIES:
             self.clear()

@@ -11,13 +11,13 @@ import contextlib
 import functools
 from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 _Value = TypeVar("_Value")
 _Parameters = ParamSpec("_Parameters")
 
 
-def set_attribute(error: BaseException, name: str, value: Any) -> None:
+def set_attribute(error: BaseException, name: str, value: object) -> None:
     """Sets an attribute such as args."""
     with contextlib.suppress(Exception):
         BaseException.__setattr__(error, name, value)

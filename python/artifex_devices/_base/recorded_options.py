@@ -68,7 +68,7 @@ RECORDED: dict[str, _Option] = {
 }
 
 
-def check_recorded(name: str, value: Any) -> None:
+def check_recorded(name: str, value: object) -> None:
     """Checks the value of an option; NotImplementedError if it requests a check that does not exist here."""
     option = RECORDED[name]
     if option.values is None:

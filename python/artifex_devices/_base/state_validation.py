@@ -12,28 +12,28 @@ from artifex_devices._base.safe_repr import safe_repr
 _MAX_TEXT = 1000
 
 
-def checked_fields(value: Any, names: set[str], what: str) -> dict[str, Any]:
+def checked_fields(value: object, names: set[str], what: str) -> dict[str, Any]:
     """Returns the value, a dict with these entries and no others."""
     if not isinstance(value, dict) or set(value) != names:
         raise ValueError(f"{what} does not have the entries {', '.join(sorted(names))}")
     return value
 
 
-def checked_text(value: Any, what: str) -> str:
+def checked_text(value: object, what: str) -> str:
     """Returns the value, a printable text of one line."""
     if not isinstance(value, str) or len(value) > _MAX_TEXT or not value.isprintable():
         raise ValueError(f"{what} is not a text of one line")
     return value
 
 
-def checked_number(value: Any, what: str, minimum: float, maximum: float) -> float:
+def checked_number(value: object, what: str, minimum: float, maximum: float) -> float:
     """Returns the value, a number in this range, both ends included."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not minimum <= value <= maximum:
         raise ValueError(f"{what} is not a number from {minimum:g} to {maximum:g}")
     return float(value)
 
 
-def checked_count(value: Any, what: str, minimum: int) -> int:
+def checked_count(value: object, what: str, minimum: int) -> int:
     """Returns the value, an integer from `minimum` to 2**53."""
     maximum = 2**53
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
@@ -41,7 +41,7 @@ def checked_count(value: Any, what: str, minimum: int) -> int:
     return value
 
 
-def checked_record(owner: type, value: Any, what: str, **limits: Any) -> dict[str, Any]:
+def checked_record(owner: type, value: object, what: str, **limits: Any) -> dict[str, Any]:
     """Returns the fields of the dataclass `owner`; only those annotated with simple types are checked.
 
     A str is a text of one line. `limits` has the smallest count of an int, which is 1 by default, and the smallest and
@@ -64,7 +64,7 @@ def checked_record(owner: type, value: Any, what: str, **limits: Any) -> dict[st
     return fields
 
 
-def checked_state(owner: type, state: Any, **types: type) -> dict[str, Any]:
+def checked_state(owner: type, state: object, **types: type) -> dict[str, Any]:
     """Returns the state of a pickled dataclass: all of its fields and no others; `types` names those to check."""
     names = {field.name for field in dataclasses.fields(owner)}
     if not isinstance(state, dict) or set(state) != names:

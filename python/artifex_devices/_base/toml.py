@@ -78,7 +78,7 @@ def key_text(key: str) -> str:
     return key if key.isprintable() else repr(key)
 
 
-def unprintable(value: Any, text: str, *keys: str) -> list[str]:
+def unprintable(value: object, text: str, *keys: str) -> list[str]:
     """Returns the mistake of a text with characters that a terminal takes for commands, as a list of one or none.
 
     Args:
@@ -138,7 +138,7 @@ def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     return found
 
 
-def _paths(content: Any, outer: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _paths(content: object, outer: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     if not isinstance(content, dict) or len(outer) == _MAX_KEYS:
         return
     for key, value in content.items():

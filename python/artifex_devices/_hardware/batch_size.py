@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Any
 
 from artifex_devices import _core
 from artifex_devices._base.checks import failure, wrong_value
@@ -172,7 +171,7 @@ def _hardware(hardware_type: HardwareType | str | None, device: Device | None = 
     return _named(hardware_type) if hardware_type else _hardware_of(device or _core._default_device())
 
 
-def _named(hardware_type: Any) -> _Hardware:
+def _named(hardware_type: object) -> _Hardware:
     try:
         member = HardwareType(hardware_type if isinstance(hardware_type, (HardwareType, str)) else "")
     except ValueError:

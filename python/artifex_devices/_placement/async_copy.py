@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from artifex_devices._base.checks import check_number, failure, wrong_type
 from artifex_devices._base.public_path import public
 from artifex_devices._core import Array, _copy_to_host, _HostLeaf
 from artifex_devices._tree.register import register_pytree_node
+from artifex_devices._tree.treedef import PyTreeDef
 from artifex_devices.errors import ResourceExhaustedError
 from artifex_devices.tree_util import tree_flatten
 
@@ -37,7 +39,7 @@ class HostCopy:
     The Arrays may be deleted before it is done.
     """
 
-    def __init__(self, leaves: list[Any], treedef: Any) -> None:
+    def __init__(self, leaves: list[Any], treedef: PyTreeDef | None) -> None:
         self._leaves = leaves
         self._treedef = treedef
         self._result: Any = None
@@ -99,7 +101,7 @@ class HostCopy:
                     fix="call it again, or give more time",
                 )
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Returns the result of a copy of one Array."""
         if self._treedef is not None:
             raise failure(
@@ -132,9 +134,10 @@ class TreeHostCopy(HostCopy):
     def tree(self) -> Any:
         """Returns the tree with a HostCopy for each Array; other leaves are unchanged."""
         parts = [HostCopy([leaf], None) if isinstance(leaf, _STARTED) else leaf for leaf in self._leaves]
+        assert self._treedef is not None
         return self._treedef.unflatten(parts)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return self.tree()[key]
 
     def __iter__(self) -> Iterator[Any]:
@@ -144,7 +147,7 @@ class TreeHostCopy(HostCopy):
 register_pytree_node(TreeHostCopy, lambda copy: ((copy.tree(),), None), lambda _, children: children[0])
 
 
-def copy_to_host_async(x: Any) -> HostCopy:
+def copy_to_host_async(x: object) -> HostCopy:
     """Starts to copy a tree of Arrays to the host, and returns at once.
 
     Memory is allocated in the call; the library's workers gather an Array of several buffers. The values are cached

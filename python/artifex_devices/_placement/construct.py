@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices import _core, tree_util
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_callable, check_type, failure
@@ -25,7 +25,7 @@ _process_parts = clearable_cache(maxsize=256)(_core._process_parts)
 
 
 def make_array_from_single_device_arrays(
-    shape: Any = None, sharding: Any = None, arrays: Sequence[Array] | None = None, *, dtype: Any = None
+    shape: Any = None, sharding: Any = None, arrays: Sequence[Array] | None = None, *, dtype: DTypeLike | None = None
 ) -> Array:
     """Builds one Array from Arrays on one device each, without a copy.
 
@@ -66,7 +66,10 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_callback(
-    shape: Sequence[int], sharding: Any, data_callback: Callable[[tuple[slice, ...]], Any], dtype: Any = None
+    shape: Sequence[int],
+    sharding: Any,
+    data_callback: Callable[[tuple[slice, ...]], Any],
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Builds an Array from a callback that returns the block of each device.
 
@@ -100,7 +103,7 @@ def make_array_from_callback(
     return _array_from_callback(operation, shape, target, lambda index: data_callback(index), dtype)
 
 
-def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
+def make_array_from_process_local_data(sharding: object, local_data: object, global_shape: object = None) -> Any:
     """Builds Arrays from the data of each process.
 
     In each dimension the data is either the full extent (equal in all processes), or the parts of this process's
@@ -156,7 +159,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
         raise
 
 
-def _check_shapes(operation: str, sharding: Any, local_data: Any) -> None:
+def _check_shapes(operation: str, sharding: object, local_data: object) -> None:
     """Raises the error of device_put for a shape that a sharding does not fit, with the name of this operation."""
     places = per_leaf(operation, "sharding", sharding, local_data, PLACES, is_checked=False)
     for i, (name, leaf, _) in enumerate(_with_shapes(operation, local_data, None)):
@@ -165,7 +168,7 @@ def _check_shapes(operation: str, sharding: Any, local_data: Any) -> None:
             _process_parts(place, np.shape(leaf), f"{operation}: leaf {name}" if name else operation)
 
 
-def _from_all_processes(operation: str, sharding: Any, local_data: Any, global_shape: Any) -> Any:
+def _from_all_processes(operation: str, sharding: object, local_data: object, global_shape: object) -> Any:
     treedef = tree_util.tree_structure(local_data)
     places = per_leaf(operation, "sharding", resolve_target(operation, sharding), local_data, PLACES)
     arrays = []
@@ -177,7 +180,7 @@ def _from_all_processes(operation: str, sharding: Any, local_data: Any, global_s
     return tree_util.tree_unflatten(treedef, arrays)
 
 
-def _with_shapes(operation: str, local_data: Any, global_shape: Any) -> list[tuple[str, Any, Any]]:
+def _with_shapes(operation: str, local_data: object, global_shape: object) -> list[tuple[str, Any, Any]]:
     """Returns (path, leaf, global shape or None) for each leaf."""
     found = tree_util.tree_flatten_with_path(local_data)[0]
     if _is_shape(global_shape):
@@ -188,7 +191,7 @@ def _with_shapes(operation: str, local_data: Any, global_shape: Any) -> list[tup
     return [(tree_util.keystr(path), leaf, shape) for (path, leaf), shape in zip(found, shapes, strict=True)]
 
 
-def _is_shape(node: Any) -> bool:
+def _is_shape(node: object) -> bool:
     if node is None:
         return True
     return isinstance(node, (tuple, list)) and all(size is None or isinstance(size, int) for size in node)
@@ -266,7 +269,9 @@ def _length(parts: list[tuple[int, int]]) -> int:
     return sum(end - begin for begin, end in parts)
 
 
-def array_from_local_data(operation: str, sharding: Sharding, data: Any, global_shape: Any, name: str = "") -> Array:
+def array_from_local_data(
+    operation: str, sharding: Sharding, data: object, global_shape: object, name: str = ""
+) -> Array:
     """Creates an Array over several processes of which this one gives its part; `name` is the leaf's, for messages.
 
     In each dimension `data` has either all elements, or this process's parts one after the other. global_shape may be

@@ -150,7 +150,7 @@ def block_until_ready(x: T) -> T:
     return x
 
 
-def _put_tree(x: Any, device: Any, donate: Any, may_alias: Any) -> Any:
+def _put_tree(x: object, device: object, donate: object, may_alias: object) -> Any:
     from artifex_devices._placement.target import PLACES
 
     leaves, treedef = tree_util.tree_flatten(x)

@@ -14,12 +14,12 @@ from artifex_devices._placement.construct import array_from_local_data, make_arr
 from artifex_devices._placement.device_put import device_put
 
 
-def spans_processes(leaf: Any) -> bool:
+def spans_processes(leaf: object) -> bool:
     """Returns whether a leaf is an Array on devices of several processes; the same in all of them."""
     return isinstance(leaf, Array) and len({device.process_index for device in leaf.sharding.device_set}) > 1
 
 
-def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+def host_local_array_to_global_array(local_inputs: object, global_mesh: Mesh, pspecs: object) -> Any:
     """Converts local data of each process to global Arrays, whose parts on its devices are that data.
 
     Args:
@@ -46,7 +46,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     operation = "host_local_array_to_global_array"
     local_mesh = _local_mesh(operation, global_mesh)
 
-    def convert(leaf: Any, spec: PartitionSpec, name: str) -> Any:
+    def convert(leaf: object, spec: PartitionSpec, name: str) -> Any:
         if spans_processes(leaf):
             return leaf
         sharding = NamedSharding(global_mesh, spec)
@@ -59,7 +59,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     return _map(operation, convert, local_inputs, pspecs)
 
 
-def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+def global_array_to_host_local_array(global_inputs: object, global_mesh: Mesh, pspecs: object) -> Any:
     """Converts global Arrays to Arrays of this process, from the parts that are on its devices.
 
     Args:
@@ -87,7 +87,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     operation = "global_array_to_host_local_array"
     local_mesh = _local_mesh(operation, global_mesh)
 
-    def convert(leaf: Any, spec: PartitionSpec, name: str) -> Any:
+    def convert(leaf: object, spec: PartitionSpec, name: str) -> Any:
         if isinstance(leaf, Array) and not spans_processes(leaf):
             return leaf
         local = NamedSharding(local_mesh, spec)
@@ -100,27 +100,27 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     return _map(operation, convert, global_inputs, pspecs)
 
 
-def _put(operation: str, leaf: Any, sharding: NamedSharding, name: str) -> Any:
+def _put(operation: str, leaf: object, sharding: NamedSharding, name: str) -> Any:
     """Places a leaf by an implicit transfer, as in JAX."""
     place = f"{name or '(all)'} of {operation}"
     return _core._put_leaves([leaf], sharding, False, None, lambda _: place, explicit=False)[0]
 
 
-def _local_mesh(operation: str, mesh: Any) -> Mesh:
+def _local_mesh(operation: str, mesh: object) -> Mesh:
     if not isinstance(mesh, Mesh):
         raise _wrong_type(f"{operation}: global_mesh", mesh, "a Mesh", "create one by make_mesh")
     local: Mesh = mesh.local_mesh
     return local
 
 
-def _wrong_type(where: str, value: Any, expected: str, fix: str) -> TypeError:
+def _wrong_type(where: str, value: object, expected: str, fix: str) -> TypeError:
     return TypeError(f"{where} is of type {type(value).__name__}; expected {expected}, got {safe_repr(value)}; {fix}")
 
 
-def _map(operation: str, convert: Any, tree: Any, pspecs: Any) -> Any:
+def _map(operation: str, convert: Any, tree: object, pspecs: object) -> Any:
     """Maps convert(leaf, spec, name) over the leaves of a tree."""
 
-    def is_leaf(node: Any) -> bool:
+    def is_leaf(node: object) -> bool:
         return node is None or isinstance(node, PartitionSpec)
 
     for path, spec in tree_util.tree_leaves_with_path(pspecs, is_leaf):

@@ -169,12 +169,12 @@ def mesh_of_spec(operation: str, spec: PartitionSpec, *, entered: bool = False) 
     )
 
 
-def names_of_entry(entry: Any) -> tuple[Any, ...]:
+def names_of_entry(entry: object) -> tuple[Any, ...]:
     """Returns the axes over which a spec's entry shards its dimension, major to minor."""
     return () if entry is None else entry if isinstance(entry, tuple) else (entry,)
 
 
-def sharding_of_spec(operation: str, spec: Any, *, entered: bool = False) -> Any:
+def sharding_of_spec(operation: str, spec: object, *, entered: bool = False) -> Any:
     """Binds a PartitionSpec to the mesh that is set; returns other values unchanged."""
     if isinstance(spec, PartitionSpec):
         return NamedSharding(mesh_of_spec(operation, spec, entered=entered), spec)

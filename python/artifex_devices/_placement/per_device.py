@@ -18,7 +18,7 @@ from artifex_devices.tree_util import tree_flatten, tree_map, tree_unflatten
 AXIS = "device"
 
 
-def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device], indices: Any = None) -> Any:
+def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device], indices: object = None) -> Any:
     """Puts each value on its device and stacks them: value i is row i of the result.
 
     Args:
@@ -79,7 +79,7 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
     return tree_unflatten(treedef, stacked)
 
 
-def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
+def device_put_replicated(x: object, devices: Sequence[Device]) -> Any:
     """Puts a value on each device and stacks the copies along a new first dimension.
 
     Devices that share memory share one copy of the bytes.
@@ -105,7 +105,7 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     name = "device_put_replicated"
     found = _some_devices(name, devices)
 
-    def replicate(leaf: Any) -> Any:
+    def replicate(leaf: object) -> Any:
         first = device_put(leaf, found[0])
         placed = [first, *(device_put(first, device) for device in found[1:])]
         return _stack(name, placed, found, [first is not leaf, *[True] * (len(found) - 1)])
@@ -113,7 +113,7 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     return tree_map(replicate, x)
 
 
-def _some_devices(operation: str, listed: Any) -> list[Device]:
+def _some_devices(operation: str, listed: object) -> list[Device]:
     if isinstance(listed, (str, bytes)) or not isinstance(listed, (Sequence, np.ndarray)):
         fix = "write artifex_devices.devices()"
         raise wrong_type(operation, "devices", listed, "a list of Devices", fix, ValueError)
@@ -133,7 +133,7 @@ def _some_devices(operation: str, listed: Any) -> list[Device]:
     return found
 
 
-def _rows(name: str, indices: Any, count: int) -> list[int]:
+def _rows(name: str, indices: object, count: int) -> list[int]:
     """Returns the number of the value for each row."""
     if indices is None:
         return list(range(count))

@@ -59,7 +59,7 @@ def with_sharding_constraint(x: Any, shardings: Any = UNSPECIFIED, *, sharding: 
         raise TypeError(f"{operation}: shardings is {problem}; expected one sharding or tree; give one")
     requested = sharding if shardings is UNSPECIFIED else shardings
 
-    def resolve(leaf: Any, entry: Any) -> Sharding:
+    def resolve(leaf: object, entry: object) -> Sharding:
         bound = sharding_for(operation, "shardings", sharding_of_spec(operation, entry, entered=True))
         return _without_unconstrained(leaf, bound)
 
@@ -98,7 +98,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         P('data', None)
     """
 
-    def resolve(leaf: Any, entry: Any) -> Sharding:
+    def resolve(leaf: object, entry: object) -> Sharding:
         bound = sharding_of_spec("reshard", entry)
         if not isinstance(bound, NamedSharding):
             expected = "a NamedSharding or a PartitionSpec"
@@ -110,7 +110,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     return _apply("reshard", xs, out_shardings, resolve)
 
 
-def _apply(operation: str, x: Any, requested: Any, resolve: Any) -> Any:
+def _apply(operation: str, x: object, requested: object, resolve: Any) -> Any:
     leaves, treedef = tree_util.tree_flatten(x)
     entries = per_leaf(operation, "shardings", requested, x, _ENTRIES, is_checked=False)
     if not isinstance(entries, list):
@@ -126,12 +126,12 @@ def _apply(operation: str, x: Any, requested: Any, resolve: Any) -> Any:
     return tree_util.tree_unflatten(treedef, _put_leaves(leaves, targets, False, None, path_of, explicit=False))
 
 
-def _with_full_rank(leaf: Any, sharding: NamedSharding) -> NamedSharding:
+def _with_full_rank(leaf: object, sharding: NamedSharding) -> NamedSharding:
     missing = getattr(leaf, "ndim", 0) - len(sharding.spec)
     return sharding.update(spec=[*sharding.spec, *[None] * missing]) if missing > 0 else sharding
 
 
-def _without_unconstrained(leaf: Any, sharding: Sharding) -> Sharding:
+def _without_unconstrained(leaf: object, sharding: Sharding) -> Sharding:
     """Replaces UNCONSTRAINED entries by those of the leaf's sharding on the same mesh, or by None."""
     free = PartitionSpec.UNCONSTRAINED
     if not isinstance(sharding, NamedSharding) or free not in sharding.spec:

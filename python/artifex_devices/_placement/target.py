@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices._runtime.memory_kinds import MemorySpace, kind_of_space
 from artifex_devices.layout import Format, check_format, requested_layout
 
+# A PartitionSpec refers to the mesh of set_mesh; None stands for the default device.
+Target: TypeAlias = Device | Sharding | PartitionSpec | Format | MemorySpace | None
+
 PLACES = (type(None), Device, Sharding, PartitionSpec, Format, MemorySpace)
 _TARGETS = "take a Device from devices(), or make a NamedSharding"
 _EXPECTED = (
@@ -23,7 +26,7 @@ _EXPECTED = (
 )
 
 
-def resolve_target(operation: str, target: Any, argument: str = "the target") -> Any:
+def resolve_target(operation: str, target: object, argument: str = "the target") -> Any:
     """Returns a target, or a tree of them, as device_put takes it in any thread.
 
     PartitionSpecs are bound to the mesh of set_mesh, and a Format without a layout is its sharding. What remains is
@@ -34,7 +37,7 @@ def resolve_target(operation: str, target: Any, argument: str = "the target") ->
         ValueError: A PartitionSpec, and no mesh is set.
     """
 
-    def resolve(leaf: Any) -> Any:
+    def resolve(leaf: object) -> Any:
         if not isinstance(leaf, PLACES):
             raise wrong_type(operation, argument, leaf, _EXPECTED, _target_repair(leaf))
         leaf = leaf.sharding if isinstance(leaf, Format) and leaf.layout is None else leaf
@@ -62,7 +65,7 @@ def placement_of_target(operation: str, target: Any) -> Placement:
     return Placement(SingleDeviceSharding(target) if isinstance(target, Device) else target, None, None)
 
 
-def sharding_of_new(operation: str, target: Any) -> Sharding:
+def sharding_of_new(operation: str, target: object) -> Sharding:
     """Returns the sharding that device_put gives host data for one resolved target."""
     sharding, _, memory_kind = placement_of_target(operation, target)
     if sharding is None:
@@ -70,14 +73,14 @@ def sharding_of_new(operation: str, target: Any) -> Sharding:
     return sharding if memory_kind is None else sharding.with_memory_kind(memory_kind)
 
 
-def placement_for_device_put(device: Any) -> Placement:
+def placement_for_device_put(device: object) -> Placement:
     """Resolves a target of device_put other than None, a Device or a Sharding for the core; ValueError for others."""
     if not isinstance(device, PLACES):
         raise wrong_type("device_put", "device", device, _EXPECTED, _target_repair(device), ValueError)
     return placement_of_target("device_put", resolve_target("device_put", device))
 
 
-def _target_repair(device: Any) -> str:
+def _target_repair(device: object) -> str:
     """Suggests the target that was meant by a value of another type."""
     if isinstance(device, Mesh):
         return f"{_TARGETS}: ad.NamedSharding(mesh, ad.P({device.axis_names[0]!r}))"

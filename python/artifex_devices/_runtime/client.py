@@ -207,7 +207,7 @@ def make_gpu_client(num_devices: int | None = None, allocator_config: GpuAllocat
     return _core._make_client(None, count, None, False, allocator, platform="cuda")
 
 
-def _is_real(value: Any) -> bool:
+def _is_real(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, numbers.Real)
 
 

@@ -47,7 +47,11 @@ class HostBufferSemantics(PickledEnum):
 
 
 def buffer_from_pyval(
-    client: Client, argument: Any, device: Any = None, force_copy: Any = False, host_buffer_semantics: Any = None
+    client: Client,
+    argument: object,
+    device: Any = None,
+    force_copy: object = False,
+    host_buffer_semantics: object = None,
 ) -> Array:
     """Implements `Client.buffer_from_pyval`."""
     operation = "buffer_from_pyval"

@@ -66,7 +66,7 @@ def _has_dtype(cupy: Any, dtype: np.dtype[Any]) -> bool:
         return False
 
 
-def is_on_gpu(x: Any) -> bool:
+def is_on_gpu(x: object) -> bool:
     """Returns whether a value is a CuPy array."""
     return type(x).__module__.partition(".")[0] == "cupy"
 

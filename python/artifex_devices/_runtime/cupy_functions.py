@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 MOVE = 'move the Array: device_put(x, devices("cpu")[0])'
 _REDUCTIONS = {
@@ -46,7 +47,7 @@ def reduce_array(
     x: Any,
     *,
     axis: Any = 0,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
     initial: Any = np._NoValue,
     where: Any = True,
@@ -114,7 +115,7 @@ def unsupported(name: str) -> TypeError:
     return TypeError(f"{name}: CuPy has no such function; expected one that it has, or host memory; {MOVE}")
 
 
-def is_left_out(function: Any, name: str, value: Any) -> bool:
+def is_left_out(function: object, name: str, value: object) -> bool:
     """Returns whether a named argument is NumPy's default, which CuPy may not know by name, or is handled here."""
     is_handled = name == "out" or (function in _SORTS and name in ("kind", "stable"))
     return is_handled or value is _defaults(function).get(name, inspect.Parameter.empty)

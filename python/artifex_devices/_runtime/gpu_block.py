@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices import _core
 from artifex_devices._base.checks import failure
@@ -120,7 +120,7 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
             np.copyto(output, result, casting="unsafe", where=mask)
         return outputs if ufunc.nout > 1 else outputs[0]
 
-    def __array_function__(self, function: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function: Any, _: object, args: Any, kwargs: Any) -> Any:
         if function is np.copyto:
             return _copy(*args, **kwargs)
         out = kwargs.get("out")
@@ -136,7 +136,7 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
         return out
 
 
-def _cast(operation: str, inputs: Iterable[Any], dtype: Any, casting: Any) -> tuple[Any, ...]:
+def _cast(operation: str, inputs: Iterable[Any], dtype: DTypeLike, casting: Any) -> tuple[Any, ...]:
     """Converts the operands to another dtype."""
     for x in inputs:
         if not np.can_cast(x.dtype, dtype, casting):
@@ -159,7 +159,7 @@ def gpu_blocks(arrays: Iterable[Any]) -> list[Any]:
     return blocks
 
 
-def is_gpu_block(block: Any) -> bool:
+def is_gpu_block(block: object) -> bool:
     """Returns whether a block is in the memory of a GPU."""
     return type(block) is GpuBlock
 
@@ -179,7 +179,7 @@ def host_copy(block: Any) -> Any:
     return out
 
 
-def host_value(value: Any) -> Any:
+def host_value(value: object) -> Any:
     """Returns a block as an ndarray, a tuple with such values, and others unchanged; waits for the GPU."""
     if isinstance(value, tuple):
         values = [host_value(each) for each in value]
@@ -229,7 +229,7 @@ def _copied_here(block: GpuBlock) -> Any:
     return copied
 
 
-def _raised(value: Any, stream: Any) -> Any:
+def _raised(value: object, stream: object) -> Any:
     """Converts a value of CuPy: blocks in place of CuPy arrays."""
     if isinstance(value, library("cupy").ndarray):
         return GpuBlock(value, stream)
@@ -243,7 +243,7 @@ def _first_block(values: Iterable[Any]) -> GpuBlock:
     return next(block for value in values for block in _blocks_of(value))
 
 
-def _blocks_of(value: Any) -> Iterable[GpuBlock]:
+def _blocks_of(value: object) -> Iterable[GpuBlock]:
     if isinstance(value, GpuBlock):
         yield value
     elif isinstance(value, (tuple, list)):

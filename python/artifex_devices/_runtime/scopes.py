@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from artifex_devices import _core
 from artifex_devices._base.caller import user_stacklevel, warn_user
@@ -22,7 +22,7 @@ class _Scope(contextlib.ContextDecorator):
 
     _options: ClassVar[tuple[str, ...]]
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._value = _core._check_scope(self._options[-1], value, type(self).__name__)
         self._token = object()  # stands for this object in contexts, which do not keep it alive
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
@@ -37,7 +37,7 @@ def paths_of(treedef: Any, names: Sequence[str]) -> list[str]:
     return [f"{names[first.idx]}{tree_util.keystr(tuple(rest))}" for first, *rest in treedef.paths()]
 
 
-def leaf_of(operation: str, x: Any, path: str) -> Any:
+def leaf_of(operation: str, x: object, path: str) -> Any:
     """Returns an Array unchanged, anything else as an ndarray; TypeError, with its path, unless it has numbers."""
     if isinstance(x, Array):
         return x
@@ -58,7 +58,7 @@ def leaf_of(operation: str, x: Any, path: str) -> Any:
     )
 
 
-def as_ndarray(place: str, x: Any) -> NDArray[Any]:
+def as_ndarray(place: str, x: object) -> NDArray[Any]:
     """Returns np.asarray(x); raises OverflowError, which begins with `place`, for an int that 64 bits do not hold."""
     array = np.asarray(x)
     if array.dtype.char == "O" and isinstance(x, int):
@@ -66,7 +66,7 @@ def as_ndarray(place: str, x: Any) -> NDArray[Any]:
     return array
 
 
-def empty(place: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+def empty(place: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Creates a block; raises TypeError, which begins with `place`, unless Arrays can have the dtype."""
     try:
         made: NDArray[Any] = _core._host_empty(shape, dtype)
@@ -75,7 +75,7 @@ def empty(place: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     return made
 
 
-def check_alive(operation: str, x: Any, path: str) -> None:
+def check_alive(operation: str, x: object, path: str) -> None:
     """Raises RuntimeError, with its path, for a deleted Array."""
     if isinstance(x, Array) and x.is_deleted():
         raise failure(
@@ -87,7 +87,7 @@ def check_alive(operation: str, x: Any, path: str) -> None:
         )
 
 
-def key_of(x: Any) -> Any:
+def key_of(x: object) -> Any:
     """Returns the properties that blocks_of and the checks of an argument depend on."""
     if type(x) is Array:
         return (x.sharding, x.shape)
@@ -172,7 +172,7 @@ def check_placed(
         )
 
 
-def is_free_for(x: Any, sharding: Sharding) -> bool:
+def is_free_for(x: object, sharding: Sharding) -> bool:
     """Returns whether x is not an Array that is committed to another sharding.
 
     The devices may be others, where the first, second, ... device of both holds the same part of x.
@@ -293,7 +293,7 @@ def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], pa
     indices: list[Any] = [(*box, ...) for box in (boxes[:1] if target.is_fully_replicated else boxes)]
     repeats = len(boxes) // max(1, len(indices))
 
-    def views(x: Any) -> list[NDArray[Any]]:
+    def views(x: object) -> list[NDArray[Any]]:
         array = np.asarray(x)
         if array.dtype.char == "O":
             leaf_of(operation, x, path)  # an int that does not fit any dtype

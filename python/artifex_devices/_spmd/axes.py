@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TypeAlias
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_sequence, check_sequence_of_ints, failure
@@ -13,16 +13,17 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._spmd.axis_groups import AxisGroups, Membership
 from artifex_devices._spmd.session import Participant, Session, _current
 
+AxisNames: TypeAlias = Hashable | Sequence[Hashable]  # one name, or several
 IndexGroups = tuple[tuple[int, ...], ...]
 _SPLIT = object()  # in the key of a collective over groups of an axis; not a name, so that it differs from other keys
 
 
-def names_of(axis_name: Any) -> tuple[Hashable, ...]:
+def names_of(axis_name: AxisNames) -> tuple[Hashable, ...]:
     """Returns the names as a tuple: one name, or several in a tuple or list."""
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
-def require(operation: str, axis_name: Any) -> Participant:
+def require(operation: str, axis_name: AxisNames) -> Participant:
     """Returns the participant of the calling body; NameError outside shard_map and pmap, where no axis is bound."""
     me = _current.get()
     if me is None:
@@ -36,7 +37,7 @@ def require(operation: str, axis_name: Any) -> Participant:
     return me
 
 
-def group_of(operation: str, axis_name: Any, index_groups: Any = None) -> Membership:
+def group_of(operation: str, axis_name: object, index_groups: object = None) -> Membership:
     """Returns the calling body's group in a collective over these axes; members are row-major over the axes as named.
 
     NameError as `require`, and for a name that the body does not bind; ValueError for a repeated name, or

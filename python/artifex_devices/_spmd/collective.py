@@ -44,7 +44,7 @@ class Collective:
         return signature_text(self.signature)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else safe_repr(value)
 
 

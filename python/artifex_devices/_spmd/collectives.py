@@ -37,7 +37,7 @@ class Call(NamedTuple):
     axis_name: Any
 
 
-def leaves_of(operation: str, x: Any) -> tuple[Leaves, Any]:
+def leaves_of(operation: str, x: object) -> tuple[Leaves, Any]:
     """Returns the leaves of a tree as ndarrays or blocks of GPUs, and the structure for `rebuild`.
 
     TypeError where a leaf is not numeric.

@@ -58,7 +58,7 @@ class CrossProcess:
         """Drops the records of results that are equal in several processes, which hold arrays."""
         self._common.clear()
 
-    def is_common(self, array: Any, members: tuple[int, ...]) -> bool:
+    def is_common(self, array: object, members: tuple[int, ...]) -> bool:
         """Returns whether these participants, of several processes, got the bits of an array from one collective."""
         return self._common.get(id(array), (None, ()))[1] == members
 

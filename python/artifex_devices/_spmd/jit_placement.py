@@ -33,7 +33,7 @@ from artifex_devices._spmd.specs import spread_prefix
 class JitShardings:
     """The shardings of one jitted function, and the devices on which a call runs."""
 
-    def __init__(self, operation: str, in_shardings: Any, out_shardings: Any, device: Device | None) -> None:
+    def __init__(self, operation: str, in_shardings: object, out_shardings: object, device: Device | None) -> None:
         """The shardings are prefixes of the arguments that are not static and of the results, or UNSPECIFIED.
 
         `device` is that of all arguments and results, or None. TypeError where a leaf is not a sharding.
@@ -47,7 +47,7 @@ class JitShardings:
         self._of_results = self._check_shardings("out_shardings", out_shardings)
         self.is_plain = device is None and in_shardings is UNSPECIFIED and out_shardings is UNSPECIFIED
 
-    def _check_shardings(self, argument: str, shardings: Any) -> list[Any]:
+    def _check_shardings(self, argument: str, shardings: object) -> list[Any]:
         leaves = tree_util.tree_leaves_with_path(shardings, is_sharding)
         for path, leaf in leaves:
             if not is_sharding(leaf):
@@ -84,7 +84,7 @@ class JitShardings:
         ]
         return tree_util.tree_unflatten(treedef, placed), home
 
-    def place_results(self, result: Any, home: Sharding | None) -> Any:
+    def place_results(self, result: object, home: Sharding | None) -> Any:
         """Places the results as Arrays by out_shardings or on the devices of the call.
 
         ValueError for an Array that the function has committed to other devices; else raises as place_arguments.
@@ -180,7 +180,7 @@ class JitShardings:
                 )
         return home
 
-    def _argument(self, leaf: Any, array: Any, sharding: Sharding | None, home: Sharding | None, path: str) -> Any:
+    def _argument(self, leaf: object, array: Any, sharding: Sharding | None, home: Sharding | None, path: str) -> Any:
         if sharding is None:
             if not isinstance(array, Array):
                 target = "the default device" if home is None else _replicated_on(home, array.ndim)
@@ -199,12 +199,12 @@ class JitShardings:
             )
         return self._put(array, sharding, path)
 
-    def _put(self, x: Any, target: Sharding | None, path: str) -> Any:
+    def _put(self, x: object, target: Sharding | None, path: str) -> Any:
         """Places x by an implicit transfer."""
         return _core._put_leaves([x], target, False, None, lambda _: f"{path} of {self.operation}", explicit=False)[0]
 
 
-def is_sharding(node: Any) -> bool:
+def is_sharding(node: object) -> bool:
     """Returns whether a node of in_shardings or out_shardings is a leaf."""
     return node is None or node is UNSPECIFIED or isinstance(node, (Sharding, PartitionSpec))
 
@@ -214,7 +214,7 @@ def same_devices(a: Sharding, b: Sharding) -> bool:
     return a is b or a._same_devices(b) or a._device_assignment == b._device_assignment
 
 
-def is_placed_on(x: Any, home: Sharding) -> bool:
+def is_placed_on(x: object, home: Sharding) -> bool:
     """Returns whether x is an Array that is committed to the devices of `home`."""
     return isinstance(x, Array) and x.committed and same_devices(x.sharding, home)
 

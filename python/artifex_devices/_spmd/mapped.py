@@ -38,7 +38,7 @@ class PreparedCall:
     sessions: list[Session] = field(default_factory=list)  # of successful calls, for the next ones
 
 
-def name_of(function: Any) -> str:
+def name_of(function: object) -> str:
     """Returns the name of a function in errors."""
     if isinstance(function, functools.partial):
         return name_of(function.func)

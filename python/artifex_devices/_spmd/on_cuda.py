@@ -7,6 +7,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numpy.typing import DTypeLike
+
 from artifex_devices import tree_util
 from artifex_devices._array_ops.core.blocks import allocate
 from artifex_devices._core import Array, NamedSharding
@@ -26,7 +28,7 @@ def on_gpus(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def array_of_parts(
-    operation: str, shape: tuple[int, ...], dtype: Any, sharding: NamedSharding, parts: Sequence[Any]
+    operation: str, shape: tuple[int, ...], dtype: DTypeLike, sharding: NamedSharding, parts: Sequence[Any]
 ) -> Array:
     """Returns an Array with a copy of the part for each of its distinct buffers."""
     result, blocks = allocate(operation, shape, dtype, sharding, committed=True)

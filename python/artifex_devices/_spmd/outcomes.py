@@ -43,7 +43,7 @@ class Outcomes:
         self._refusal: CollectiveError | None = None
         self._is_closed = False
 
-    def record_return(self, position: int, value: Any) -> None:
+    def record_return(self, position: int, value: object) -> None:
         """Records what a body returned."""
         self.returned[position] = value
 

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
@@ -52,7 +52,7 @@ class Outputs:
 
     argument = "out_specs"
 
-    def __init__(self, operation: str, grid: ParticipantGrid, out_specs: Any, *, checks_replicas: bool) -> None:
+    def __init__(self, operation: str, grid: ParticipantGrid, out_specs: object, *, checks_replicas: bool) -> None:
         """`out_specs` is a prefix of the results of bodies."""
         self.operation = operation
         self.grid = grid
@@ -62,7 +62,7 @@ class Outputs:
         self._global_outputs: dict[Any, _GlobalOutput] = {}
 
     @staticmethod
-    def _is_spec(node: Any) -> bool:
+    def _is_spec(node: object) -> bool:
         return isinstance(node, PartitionSpec)
 
     def assemble(self, results: list[Any], check: ResultCheck | None = None) -> Any:
@@ -128,7 +128,7 @@ class Outputs:
                 fix=f"return {fix}",
             )
 
-    def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, check: ResultCheck | None) -> Array:
+    def _array(self, spec: object, parts: list[NDArray[Any]], path: str, check: ResultCheck | None) -> Array:
         if not _core._x64_enabled():
             for i, part in enumerate(parts):
                 parts[i] = _core._narrowed(part, self.operation, f"output{path}")
@@ -156,7 +156,7 @@ class Outputs:
             adopted = [_is_unshared(chosen, i) for i in range(len(chosen))]
         return _core._adopt(output.shape, dtype, output.sharding, chosen, adopted, self.operation)
 
-    def _global_output(self, spec: Any, shape: tuple[int, ...], dtype: Any, path: str) -> _GlobalOutput:
+    def _global_output(self, spec: Any, shape: tuple[int, ...], dtype: DTypeLike, path: str) -> _GlobalOutput:
         grid = self.grid
         empty(f"{self.operation}: output{path}", (0,), dtype)
         if len(spec) > len(shape):

@@ -44,8 +44,8 @@ def pmap(
     fun: Callable[..., _Result],
     axis_name: Hashable | None = None,
     *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: object = 0,
+    out_axes: object = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
     devices: Sequence[Device] | None = None,
     backend: str | None = None,
@@ -135,7 +135,7 @@ class _Outputs(Outputs):
     argument = "out_axes"
 
     @staticmethod
-    def _is_spec(node: Any) -> bool:
+    def _is_spec(node: object) -> bool:
         return _is_axis(node)
 
     def _array(self, spec: Any, parts: list[NDArray[Any]], path: str, check: ResultCheck | None) -> Array:
@@ -344,7 +344,7 @@ def _rows_of(blocks: Blocks, axis: int) -> Blocks:
     """Returns blocks of size 1 along the axis, without that axis."""
     index: Any = (*(slice(None),) * axis, 0, ...)
 
-    def rows(x: Any) -> list[NDArray[Any]]:
+    def rows(x: object) -> list[NDArray[Any]]:
         return [block[index] for block in blocks(x)]
 
     return rows
@@ -358,5 +358,5 @@ def _bound(fun: Callable[..., Any], static: dict[int, Any], names: tuple[str, ..
     return fun(*positional, **dict(zip(names, rest, strict=True)))
 
 
-def _is_axis(node: Any) -> bool:
+def _is_axis(node: object) -> bool:
     return node is None or (isinstance(node, (int, np.integer)) and not isinstance(node, bool))

@@ -30,7 +30,7 @@ class ResultCheck:
         self._values: dict[tuple[int, ...], bytes] = {}  # by processes: digests of what should be equal in them
         self._paths: list[str] = []
 
-    def add(self, path: str, spec: Any, across: CrossProcessGroups | None, parts: Sequence[NDArray[Any]]) -> None:
+    def add(self, path: str, spec: object, across: CrossProcessGroups | None, parts: Sequence[NDArray[Any]]) -> None:
         """Adds one output: its blocks, and the processes in which they should be equal."""
         first = parts[0]
         self._outputs.append((path, first.dtype, first.shape, spec))
@@ -88,6 +88,6 @@ class ResultCheck:
         return remember(known, key, (text, digest_of(text)))
 
 
-def value_digest(block: Any) -> bytes:
+def value_digest(block: object) -> bytes:
     """Returns bytes that are equal for equal blocks; one in the memory of a GPU is read."""
     return _core._value_digest(host_copy(gpu_blocks([block])[0]) if is_on_gpu(block) else block)

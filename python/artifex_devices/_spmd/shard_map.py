@@ -198,7 +198,7 @@ class _ShardMapped:
             self._prepared.remember(prepared.grid.world, key, prepared)
         return run_prepared(self.operation, self.f, prepared, leaves, treedef, self.executor)
 
-    def _mesh_of(self, leaves: Any) -> Mesh:
+    def _mesh_of(self, leaves: object) -> Mesh:
         """Returns the mesh of a call: mesh=, which must not differ from that of the context, or the latter."""
         mesh = self.mesh
         if mesh is not None:
@@ -380,7 +380,7 @@ def smap(
     return shard_map(f, mesh, specs, outputs, check_rep=check_rep, axis_names={axis_name}, **options)
 
 
-def _specs_of_axes(argument: str, axes: Any, name: Hashable) -> Any:
+def _specs_of_axes(argument: str, axes: object, name: Hashable) -> Any:
     """Converts a tree of dimensions that are sharded over one axis, or None, to a tree of PartitionSpecs."""
 
     def spec(axis: Any) -> PartitionSpec:

@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from numpy.typing import DTypeLike
+
 from artifex_devices import _core, tree_util
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import WorldCache
@@ -107,16 +109,16 @@ def names_by_dimension(spec: PartitionSpec) -> tuple[Names, ...]:
     return tuple(map(names_of_entry, spec))
 
 
-def shape_text(shape: Sequence[int], dtype: Any) -> str:
+def shape_text(shape: Sequence[int], dtype: DTypeLike) -> str:
     """Formats shape and dtype: "float32(8, 4)"."""
     return f"{dtype}{tuple(shape)}"
 
 
-def _is_spec(node: Any) -> bool:
+def _is_spec(node: object) -> bool:
     return node is None or isinstance(node, PartitionSpec)
 
 
-def check_specs(operation: str, argument: str, specs: Any, manual: Names | None) -> None:
+def check_specs(operation: str, argument: str, specs: object, manual: Names | None) -> None:
     """Raises TypeError unless `specs` is a tree of PartitionSpecs, ValueError for axes not in `manual` or repeated."""
     leaves = tree_util.tree_leaves_with_path(specs, _is_spec)
     wrong = [(path, leaf) for path, leaf in leaves if not _is_spec(leaf)]
@@ -157,7 +159,12 @@ def check_specs(operation: str, argument: str, specs: Any, manual: Names | None)
 
 
 def spread_prefix(
-    operation: str, argument: str, prefix: Any, tree: Any, tree_name: str, is_leaf: Callable[[Any], bool] = _is_spec
+    operation: str,
+    argument: str,
+    prefix: object,
+    tree: object,
+    tree_name: str,
+    is_leaf: Callable[[Any], bool] = _is_spec,
 ) -> list[Any]:
     """Spreads a prefix to one value for each leaf of the tree; ValueError names all places where it is not one."""
 
@@ -195,7 +202,7 @@ def _repair_of_outermost(argument: str, prefix: Any, tree: Any) -> str:
     )
 
 
-def held_names(x: Any, mesh: Mesh) -> tuple[Names, ...]:
+def held_names(x: object, mesh: Mesh) -> tuple[Names, ...]:
     """Returns the axes over which each dimension of an argument is sharded; () where it is not placed on this mesh."""
     sharding = getattr(x, "sharding", None)
     if isinstance(sharding, NamedSharding) and sharding.mesh == mesh:

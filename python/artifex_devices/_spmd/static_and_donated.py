@@ -43,13 +43,13 @@ class ChosenArguments(NamedTuple):
         return found | {name: x for name, x in kwargs.items() if name in self.names}
 
 
-def numbers_of(operation: str, argument: str, value: Any) -> tuple[int, ...]:
+def numbers_of(operation: str, argument: str, value: object) -> tuple[int, ...]:
     """Returns one position or several as a tuple; raises TypeError for anything else."""
     is_sequence = isinstance(value, Iterable) and not isinstance(value, str)
     return check_sequence_of_ints(operation, argument, value if is_sequence else (value,), "write (0, 1)")
 
 
-def choose_arguments(operation: str, kind: str, f: Callable[..., Any], numbers: Any, names: Any) -> ChosenArguments:
+def choose_arguments(operation: str, kind: str, f: Callable[..., Any], numbers: object, names: Any) -> ChosenArguments:
     """Returns the "static" or "donate" arguments by `numbers` and `names`; None for none.
 
     TypeError for positions that are not ints and names that are not str; ValueError for unknown arguments.
@@ -106,7 +106,7 @@ def check_hashable(operation: str, static: Mapping[Any, Any]) -> None:
             ) from None
 
 
-def donated_arrays(operation: str, donated: Sequence[Any], arguments: Any) -> list[Array]:
+def donated_arrays(operation: str, donated: Sequence[Any], arguments: object) -> list[Array]:
     """Returns the Arrays in the donated arguments; JaxRuntimeError if one occurs twice in all `arguments`."""
     if not donated:
         return []
@@ -126,7 +126,7 @@ def donated_arrays(operation: str, donated: Sequence[Any], arguments: Any) -> li
     return arrays
 
 
-def delete_donated(donated: Sequence[Array], result: Any) -> None:
+def delete_donated(donated: Sequence[Array], result: object) -> None:
     """Deletes donated Arrays, except those that the function returned."""
     if not donated:
         return

@@ -23,7 +23,7 @@ _MAX_DEPTH = 1000  # levels, as in cpp/bindings/tree_node.h
 
 
 def flatten(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, *, takes_path: bool = False
+    tree: object, is_leaf: Callable[..., bool] | None = None, *, takes_path: bool = False
 ) -> tuple[list[Any], PyTreeDef]:
     """Implements `tree_util.tree_flatten`; `takes_path` calls is_leaf with the path and the node."""
     if is_leaf is None and type(tree) in PLAIN:
@@ -46,7 +46,7 @@ def flatten(
 
 
 def _walk(
-    tree: Any, is_leaf: Callable[..., bool] | None, takes_path: bool
+    tree: object, is_leaf: Callable[..., bool] | None, takes_path: bool
 ) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
     """Yields the path of each node, the nodes above it and the node, a node before its children."""
     open_: list[tuple[tuple[Any, ...], tuple[Any, ...], Any]] = [((), (), tree)]
@@ -65,7 +65,7 @@ def _walk(
             open_.extend(reversed([((*path, key), below, child) for key, child in zip(keys, level[0], strict=True)]))
 
 
-def _unsortable(node: Any, path: tuple[Any, ...], error: Exception) -> ValueError:
+def _unsortable(node: object, path: tuple[Any, ...], error: Exception) -> ValueError:
     where = f" at {keystr(path)}" if path else ""
     return failure(
         ValueError,
@@ -77,7 +77,7 @@ def _unsortable(node: Any, path: tuple[Any, ...], error: Exception) -> ValueErro
     )
 
 
-def _too_deep(tree: Any, is_leaf: Callable[..., bool] | None, takes_path: bool) -> str:
+def _too_deep(tree: object, is_leaf: Callable[..., bool] | None, takes_path: bool) -> str:
     problem = f"the tree is nested too deep; expected at most {_MAX_DEPTH} levels"
     with contextlib.suppress(Exception):  # functions of a registered type fail: report the first error
         for path, above, node in _walk(tree, is_leaf, takes_path):

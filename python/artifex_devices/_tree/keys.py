@@ -63,7 +63,7 @@ class DictKey(_Key):
     _format = "[{!r}]"
     key = property(_value_of, doc="The key of the dict.")
 
-    def __init__(self, key: Any) -> None:
+    def __init__(self, key: object) -> None:
         self._value = key
 
 

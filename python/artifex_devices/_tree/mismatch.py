@@ -16,13 +16,13 @@ _MAX_ENTRIES = 8  # of a list in a message
 _DICTS = (dict, OrderedDict, defaultdict)
 
 
-def explain(node: Any, tree: Any, name: str) -> str:
+def explain(node: object, tree: object, name: str) -> str:
     """Returns all paths where the tree differs from the node of a structure, in one line."""
     found = [f"at {name}{keystr(path)}: {problem}" for path, problem in mismatches(node, tree)]
     return "; ".join(shortened(found, _MAX_ENTRIES, "and at {} more places"))
 
 
-def mismatches(node: Any, tree: Any) -> Iterator[tuple[tuple[Any, ...], str]]:
+def mismatches(node: object, tree: object) -> Iterator[tuple[tuple[Any, ...], str]]:
     """Yields the paths where the tree differs, each with the expected and the actual node."""
     open_: list[tuple[Any, Any, tuple[Any, ...]]] = [(node, tree, ())]  # a stack of its own: trees may be deep
     while open_:

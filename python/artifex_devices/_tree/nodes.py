@@ -91,7 +91,7 @@ def register(operation: str, cls: type, node_type: NodeType) -> None:
         PLAIN.discard(cls)
 
 
-def is_tree_node(typ: Any) -> bool:
+def is_tree_node(typ: object) -> bool:
     """Returns whether instances of a type are nodes of trees.
 
     Example:
@@ -164,19 +164,19 @@ def keys_of(typ: type, data: Any, count: int) -> tuple[Any, ...]:
     return tuple(map(GetAttrKey, typ._fields)) if typ is not NoneType else ()  # type: ignore[attr-defined]
 
 
-def has_same_data(typ: type, data: Any, other: Any) -> bool:
+def has_same_data(typ: type, data: object, other: object) -> bool:
     """Returns whether the data of two nodes of a type are equal; ValueError, with the type, where `==` fails."""
     if not isinstance(data, Aux):
         return bool(data == other)
     return _tree_equal((typ, data, 0), (typ, other, 0))
 
 
-def public_data(data: Any) -> Any:
+def public_data(data: object) -> Any:
     """Returns the data of a node as `node_data` and `flatten_one_level` do."""
     return data.data if isinstance(data, Aux) else data
 
 
-def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+def flatten_one_level(tree: object) -> tuple[Iterable[Any], Hashable]:
     """Returns the children and the data of the topmost node.
 
     As in JAX, the children of a tuple, of a dict and of a type registered with a flatten function are a tuple, those of
@@ -197,7 +197,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     return children if kind is tuple else list(children), data_of_level(typ, data)
 
 
-def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+def flatten_one_level_with_keys(tree: object) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
     """Returns what flatten_one_level does, each child with its key, in a tuple for a list, a tuple and a dict.
 
     Raises:
@@ -209,12 +209,12 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
     return tuple(pairs) if typ is list or typ in _LEVELS_IN_TUPLES else list(pairs), data_of_level(typ, data)
 
 
-def data_of_level(typ: type, data: Any) -> Any:
+def data_of_level(typ: type, data: object) -> Any:
     """Returns the data of a node as functions of one level do: for a named tuple its type."""
     return typ if is_named_tuple(typ) else public_data(data)
 
 
-def _one_level_of_node(operation: str, tree: Any) -> tuple[tuple[Any, ...], Any]:
+def _one_level_of_node(operation: str, tree: object) -> tuple[tuple[Any, ...], Any]:
     try:
         level = one_level(tree)
     except UnsortableKeysError as error:

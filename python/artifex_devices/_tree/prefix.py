@@ -13,7 +13,7 @@ from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.mismatch import explain, mismatches
 
 
-def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+def broadcast_prefix(prefix_tree: object, full_tree: object, is_leaf: IsLeaf | None = None) -> list[Any]:
     """Returns the leaves of a prefix, each repeated for all leaves of its subtree of the full tree.
 
     Args:
@@ -40,7 +40,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
     return [leaf for leaf, subtree in zip(leaves, subtrees, strict=True) for _ in flatten(subtree)[0]]
 
 
-def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
+def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf | None = None) -> Any:
     """Returns the full tree with the leaves of the prefix in place of its own; arguments as of broadcast_prefix.
 
     Raises:
@@ -55,7 +55,9 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = No
     return flatten(full_tree)[1].unflatten(values)
 
 
-def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Callable[[str], ValueError]]:
+def prefix_errors(
+    prefix_tree: object, full_tree: object, is_leaf: IsLeaf | None = None
+) -> list[Callable[[str], ValueError]]:
     """Returns a function for each place where a tree is not a prefix of another; it builds the error from a name.
 
     Example:
@@ -72,7 +74,7 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = Non
 
 
 def prefix_values(
-    operation: str, argument: str, prefix: Any, tree: Any, is_leaf: IsLeaf, advice: Callable[[], str]
+    operation: str, argument: str, prefix: object, tree: object, is_leaf: IsLeaf, advice: Callable[[], str]
 ) -> list[Any]:
     """Does what broadcast_prefix does for an argument; errors name it and every difference, and end with advice."""
     try:
@@ -87,8 +89,8 @@ def prefix_values(
 def per_leaf(
     operation: str,
     argument: str,
-    prefix: Any,
-    x: Any,
+    prefix: object,
+    x: object,
     single: tuple[type, ...],
     *,
     is_value: Callable[[Any], bool] | None = None,
@@ -100,7 +102,7 @@ def per_leaf(
     false; a tree that is not a prefix is one in any case.
     """
 
-    def is_leaf(node: Any) -> bool:
+    def is_leaf(node: object) -> bool:
         return isinstance(node, single) and (is_value is None or is_value(node))
 
     if is_leaf(prefix):

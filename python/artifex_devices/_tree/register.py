@@ -122,7 +122,7 @@ def register_dataclass(
     names = (*data, *meta)
     keys = tuple(map(GetAttrKey, data))
 
-    def flatten(node: Any) -> tuple[tuple[Any, ...], Aux]:
+    def flatten(node: object) -> tuple[tuple[Any, ...], Aux]:
         return tuple([getattr(node, name) for name in data]), Aux(tuple([getattr(node, name) for name in meta]), keys)
 
     def unflatten(values: Any, children: Any) -> Any:
@@ -165,7 +165,7 @@ def _register(
     if chosen is None:
         raise TypeError(f"{operation}: flatten_func is None; expected a function; write one")
 
-    def flatten(node: Any) -> tuple[tuple[Any, ...], Aux]:
+    def flatten(node: object) -> tuple[tuple[Any, ...], Aux]:
         result = chosen(node)
         if type(result) is not tuple or len(result) != 2 or not isinstance(result[0], Iterable):
             raise failure(

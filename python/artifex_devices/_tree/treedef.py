@@ -43,7 +43,7 @@ from artifex_devices._tree.nodes import (
 Node = tuple[type, Any, Any]
 
 
-def node_with(typ: type, data: Any, children: tuple[Node | None, ...]) -> Node:
+def node_with(typ: type, data: object, children: tuple[Node | None, ...]) -> Node:
     """Returns the node with these children."""
     return typ, data, (children if any(children) else len(children))
 
@@ -103,7 +103,7 @@ class PyTreeDef:
             )
         return _tree_build(self._node, values, make_node)
 
-    def flatten_up_to(self, tree: Any) -> list[Any]:
+    def flatten_up_to(self, tree: object) -> list[Any]:
         """Returns what a tree has where this structure has leaves: leaves or subtrees.
 
         Raises:
@@ -115,7 +115,7 @@ class PyTreeDef:
         problems = explain(self._node, tree, "tree")
         raise ValueError(f"flatten_up_to: the tree does not begin with this structure; {problems}")
 
-    def _up_to(self, tree: Any) -> list[Any] | None:
+    def _up_to(self, tree: object) -> list[Any] | None:
         """Returns None where flatten_up_to raises, for callers with a message of their own."""
         return _tree_collect(self._node, tree, _children_with)
 
@@ -171,7 +171,7 @@ class PyTreeDef:
 
     @staticmethod
     def from_node_data_and_children(
-        registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
+        registry: object, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
     ) -> PyTreeDef:
         """Inverts `node_data` and `children`; `registry` is ignored, as `default_registry` is the only one."""
         name = "from_node_data_and_children"
@@ -317,7 +317,7 @@ def _is_row(row: Any) -> bool:
     return typ is not NoneType or count == 0
 
 
-def _children_with(tree: Any, data: Any) -> tuple[Any, ...] | None:
+def _children_with(tree: object, data: object) -> tuple[Any, ...] | None:
     """Returns the children of a node with this data, else None."""
     try:
         level = one_level(tree)

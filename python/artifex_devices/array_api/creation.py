@@ -7,10 +7,11 @@ If `device=` is a Sharding that does not divide the shape, the Array is replicat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.shape.creation import ZERO, filled, fitting
@@ -18,7 +19,7 @@ from artifex_devices._base.checks import failure, wrong_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device
 from artifex_devices._placement.device_put import device_put
-from artifex_devices._placement.target import resolve_target
+from artifex_devices._placement.target import Target, resolve_target
 
 # The dtypes that replace 64-bit dtypes with jax_enable_x64=False.
 _NARROW: dict[Any, np.dtype[Any]] = {
@@ -27,7 +28,7 @@ _NARROW: dict[Any, np.dtype[Any]] = {
 }
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Array:
+def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, device: Target = None, copy: bool | None = None) -> Array:
     """Converts anything that np.asarray accepts to an Array.
 
     Args:
@@ -74,14 +75,14 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     return cast(Array, result)
 
 
-def _host(obj: Any, dtype: Any) -> Any:
+def _host(obj: Any, dtype: DTypeLike | None) -> NDArray[Any]:
     if isinstance(obj, (list, tuple)):
         obj = _with_numbers(obj)
     value = np.asarray(obj, dtype=dtype)
     return _of_numbers("asarray", value) if dtype is None and not hasattr(obj, "dtype") else value
 
 
-def _with_numbers(obj: Any) -> Any:
+def _with_numbers(obj: object) -> Any:
     """Returns the lists, with ndarrays in place of Arrays."""
     if isinstance(obj, Array):
         return np.asarray(obj)
@@ -94,7 +95,7 @@ def default_dtype(wide: type[np.generic]) -> np.dtype[Any]:
     return kind if _core._scoped_option("jax_enable_x64") else _NARROW[kind]
 
 
-def dtype_or_default(dtype: Any) -> Any:
+def dtype_or_default(dtype: DTypeLike | None) -> np.dtype[Any]:
     """Returns the default float dtype for None, else the dtype after a placement (whose first narrowing warns)."""
     if dtype is None:
         return default_dtype(np.float64)
@@ -125,7 +126,7 @@ def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
     return value.astype(kind)
 
 
-def to_device(x: Array, device: Any, stream: Any = None) -> Array:
+def to_device(x: Array, device: Target, stream: object = None) -> Array:
     """Does the work of Array.to_device."""
     if stream is not None:
         raise failure(
@@ -142,28 +143,30 @@ def to_device(x: Array, device: Any, stream: Any = None) -> Array:
     return moved
 
 
-def placed(operation: str, value: NDArray[Any], device: Any) -> Array:
+def placed(operation: str, value: NDArray[Any], device: Target) -> Array:
     """Places an ndarray on `device`, a target of device_put."""
     array: Array = device_put(value, fitting(resolve_target(operation, device, "device"), value.shape))
     return array
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: Target = None) -> Array:
     """Creates an Array of zeros, of the default float dtype if dtype is None."""
     return filled("zeros", shape, ZERO, dtype_or_default(dtype), device)
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def ones(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: Target = None) -> Array:
     """Creates an Array of ones, of the default float dtype if dtype is None."""
     return filled("ones", shape, 1, dtype_or_default(dtype), device)
 
 
-def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def empty(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: Target = None) -> Array:
     """Creates an Array of uninitialized elements, of the default float dtype if dtype is None."""
     return filled("empty", shape, None, dtype_or_default(dtype), device)
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full(
+    shape: int | Sequence[int], fill_value: Any, *, dtype: DTypeLike | None = None, device: Target = None
+) -> Array:
     """Creates an Array full of one value, with its dtype if dtype is None."""
     value = np.asarray(fill_value)
     if not hasattr(fill_value, "dtype"):
@@ -171,7 +174,15 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     return filled("full", shape, value, dtype_or_default(value.dtype if dtype is None else dtype), device)
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
+def arange(
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Target = None,
+) -> Array:
     """Implements np.arange; the result is placed."""
     first, end = (0, start) if stop is None else (start, stop)
     value = np.arange(first, end, step, dtype=dtype)
@@ -179,19 +190,28 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 
 def linspace(
-    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: Any = True
+    start: Any,
+    stop: Any,
+    /,
+    num: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Target = None,
+    endpoint: bool = True,
 ) -> Array:
     """Implements np.linspace; the result is placed."""
     value = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
     return placed("linspace", _of_numbers("linspace", value) if dtype is None else value, device)
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Array:
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: Target = None
+) -> Array:
     """Implements np.eye; the result is placed."""
     return placed("eye", np.eye(n_rows, n_cols, k, dtype=dtype_or_default(dtype)), device)
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Array:
+def from_dlpack(x: Any, /, *, device: Target = None, copy: bool | None = None) -> Array:
     """Creates an Array of anything with `__dlpack__`; the data is copied.
 
     Raises:
@@ -224,7 +244,7 @@ class Info:
 
         return devices()
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+    def default_dtypes(self, *, device: Target = None) -> dict[str, Any]:
         """Returns the dtype of each kind of Python number."""
         return {
             "real floating": default_dtype(np.float64),
@@ -233,7 +253,7 @@ class Info:
             "indexing": np.dtype(np.intp),
         }
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+    def dtypes(self, *, device: Target = None, kind: Any = None) -> dict[str, Any]:
         """Returns the dtypes of a kind of isdtype, or all dtypes for None, by name."""
         found = {name: np.dtype(name) for name in _NAMES}
         return found if kind is None else {name: d for name, d in found.items() if np.isdtype(d, kind)}

@@ -52,7 +52,7 @@ def names(source: ModuleType) -> list[str]:
     return [name for name, value in list(vars(source).items()) if not name.startswith("_") and _supports(value)]
 
 
-def _supports(function: Any) -> bool:
+def _supports(function: object) -> bool:
     # Functions that NumPy dispatches have an attribute `_implementation`.
     return (hasattr(function, "_implementation") or isinstance(function, np.ufunc)) and dispatch.supports(function)
 

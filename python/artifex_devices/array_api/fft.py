@@ -15,8 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from artifex_devices._core import Array
+from artifex_devices._placement.target import Target
 from artifex_devices.array_api import exports
 from artifex_devices.array_api.creation import dtype_or_default, placed
 
@@ -31,7 +33,7 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *exports.names(np.fft)])
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: Target = None) -> Array:
     """Implements np.fft.fftfreq: the frequencies of the n values of a transform, placed on `device`.
 
     Example:
@@ -42,7 +44,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
     return placed("fftfreq", np.fft.fftfreq(n, d).astype(dtype_or_default(dtype)), device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: Target = None) -> Array:
     """Implements np.fft.rfftfreq: the frequencies of a transform of n real values, placed on `device`.
 
     Example:

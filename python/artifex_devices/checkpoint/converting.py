@@ -11,7 +11,7 @@ from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_int
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices.checkpoint import manifest
-from artifex_devices.checkpoint.folders import Staging, check_path
+from artifex_devices.checkpoint.folders import Staging, StrPath, check_path
 from artifex_devices.checkpoint.manifest import Manifest
 from artifex_devices.checkpoint.stored import Stored
 
@@ -20,8 +20,8 @@ _INTERVAL_S = 0.1  # of reports while a file is written
 
 
 def convert(
-    source: Any,
-    target: Any,
+    source: StrPath,
+    target: StrPath,
     *,
     num_files: int = 1,
     overwrite: bool = False,

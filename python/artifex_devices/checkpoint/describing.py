@@ -13,7 +13,7 @@ import numpy as np
 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, printable, table_lines
-from artifex_devices.checkpoint.folders import check_path
+from artifex_devices.checkpoint.folders import StrPath, check_path
 from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.stored import PartMetadata, Stored
 
@@ -100,7 +100,7 @@ class CheckpointMetadata:
         return "\n".join([printable(self.path), *table_lines(rows), *note, total])
 
 
-def metadata(path: Any) -> CheckpointMetadata:
+def metadata(path: StrPath) -> CheckpointMetadata:
     """Returns the contents of a checkpoint: names, shapes, dtypes, stored parts and bytes. No device is used.
 
     Args:

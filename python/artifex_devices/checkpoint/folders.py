@@ -26,7 +26,7 @@ import re
 import stat
 import time
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from artifex_devices import _core
 from artifex_devices._base.checks import failure, wrong_type
@@ -37,6 +37,8 @@ _OURS = re.compile(
     rf"shard-\d{{5,}}-model-\d{{5,}}-of-\d{{5,}}\.safetensors|{re.escape(manifest.FILE)}|{re.escape(commit_times.FILE)}"
 )
 _RETIRED = re.compile(r"\.[0-9]+(\.[0-9]+)?\.removed")
+StrPath: TypeAlias = str | os.PathLike[str]
+
 _POLL_S = 0.005  # interval at which a Manager tries to lock the folder of its run
 _RUN_LOCK_S = 60.0  # longest wait for it; a Manager holds it for a few calls of the system
 

@@ -12,7 +12,7 @@ from typing import Any
 from artifex_devices._base.checks import check_int, failure
 from artifex_devices._base.public_path import public
 from artifex_devices.checkpoint import commit_times, folders
-from artifex_devices.checkpoint.folders import Staging, check_path
+from artifex_devices.checkpoint.folders import Staging, StrPath, check_path
 from artifex_devices.checkpoint.future import SaveFuture, finish
 from artifex_devices.checkpoint.restoring import restore
 from artifex_devices.checkpoint.saving import Save
@@ -55,7 +55,7 @@ class Manager:
         [3, 3, 3, 3]
     """
 
-    def __init__(self, directory: Any, *, max_to_keep: int | None = None, keep_every: int | None = None) -> None:
+    def __init__(self, directory: StrPath, *, max_to_keep: int | None = None, keep_every: int | None = None) -> None:
         self._directory = Path(check_path("checkpoint.Manager", "directory", directory))
         for name, value in (("max_to_keep", max_to_keep), ("keep_every", keep_every)):
             if value is not None:
@@ -70,7 +70,7 @@ class Manager:
         """Folder of the checkpoints."""
         return self._directory
 
-    def save(self, step: int, tree: Any, *, overwrite: bool = False) -> None:
+    def save(self, step: int, tree: object, *, overwrite: bool = False) -> None:
         """Saves the tree of a step as `checkpoint.save` does, then removes checkpoints that are not to stay.
 
         Earlier saves of this Manager that are running are committed first.
@@ -80,14 +80,14 @@ class Manager:
             finish(self._last)
         save.run()
 
-    def save_async(self, step: int, tree: Any, *, overwrite: bool = False) -> SaveFuture:
+    def save_async(self, step: int, tree: object, *, overwrite: bool = False) -> SaveFuture:
         """Starts to save the tree of a step as `checkpoint.save_async` does; commits in the order of the calls."""
         folder = self._folder("Manager.save_async", step)
         save = Save("Manager.save_async", folder, tree, overwrite, is_async=True, commit=self._commit)
         self._last = SaveFuture(save, self._last)
         return self._last
 
-    def restore(self, step: int, like: Any = None, *, strict: bool = True, verify: bool = False) -> Any:
+    def restore(self, step: int, like: object = None, *, strict: bool = True, verify: bool = False) -> Any:
         """Restores the tree of a step as `checkpoint.restore` does."""
         folder = self._folder("Manager.restore", step)
         if not folders.is_checkpoint(folder):
@@ -115,7 +115,7 @@ class Manager:
         times = self._times()
         return max(times)[1] if times else None
 
-    def _folder(self, operation: str, step: Any) -> str:
+    def _folder(self, operation: str, step: object) -> str:
         number = check_int(operation, "step", step, "write 1000", minimum=0, maximum=10**18 - 1)
         return self._path(number)
 

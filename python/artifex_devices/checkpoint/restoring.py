@@ -14,7 +14,7 @@ from artifex_devices._base.text import shortened
 from artifex_devices._core import Array
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.target import PLACES, resolve_target, sharding_of_new
-from artifex_devices.checkpoint.folders import check_path
+from artifex_devices.checkpoint.folders import StrPath, check_path
 from artifex_devices.checkpoint.manifest import VALUE_TYPES
 from artifex_devices.checkpoint.named_leaves import list_of, name_leaves
 from artifex_devices.checkpoint.stored import Stored
@@ -24,7 +24,7 @@ _SHOWN = 8  # faults in a message
 _OPERATION = "checkpoint.restore"
 
 
-def restore(path: Any, like: Any = None, *, strict: bool = True, verify: bool = False) -> Any:
+def restore(path: StrPath, like: object = None, *, strict: bool = True, verify: bool = False) -> Any:
     """Restores a checkpoint of `save`, a folder of torch.distributed.checkpoint, or safetensors files.
 
     Each process reads exactly the bytes of its shards, whatever the shardings and the number of processes were at the
@@ -109,7 +109,7 @@ def _check_names(stored: Stored, names: list[str], strict: bool) -> None:
         )
 
 
-def _fault(stored: Stored, name: str, leaf: Any) -> str:
+def _fault(stored: Stored, name: str, leaf: object) -> str:
     """Returns how a leaf differs from what is stored, or an empty text; TypeError for a leaf of another type."""
     array = stored.arrays.get(name)
     if type(leaf) in VALUE_TYPES:
@@ -137,7 +137,7 @@ def _whole(stored: Stored, name: str) -> Any:
     return _core._host_empty(stored.arrays[name].shape, stored.dtype_of(name))
 
 
-def _destination(stored: Stored, name: str, leaf: Any) -> Any:
+def _destination(stored: Stored, name: str, leaf: object) -> Any:
     """Returns the Array or ndarray to read into, or the stored value."""
     if name in stored.values:
         return stored.values[name]

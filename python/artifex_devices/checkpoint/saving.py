@@ -15,14 +15,14 @@ from artifex_devices._base.raised_exceptions import set_attribute
 from artifex_devices._core import Array
 from artifex_devices._placement.host_local import spans_processes
 from artifex_devices.checkpoint import manifest
-from artifex_devices.checkpoint.folders import Staging, check_path
+from artifex_devices.checkpoint.folders import Staging, StrPath, check_path
 from artifex_devices.checkpoint.future import SaveFuture
 from artifex_devices.checkpoint.manifest import VALUE_TYPES, Manifest
 from artifex_devices.checkpoint.named_leaves import name_leaves
 from artifex_devices.checkpoint.processes import Group
 
 
-def save(path: Any, tree: Any, *, overwrite: bool = False) -> None:
+def save(path: StrPath, tree: object, *, overwrite: bool = False) -> None:
     """Saves a tree of arrays as a checkpoint.
 
     The checkpoint appears at `path` in one step, after everything is on the storage; an interrupted save leaves what
@@ -59,7 +59,7 @@ def save(path: Any, tree: Any, *, overwrite: bool = False) -> None:
     Save("checkpoint.save", path, tree, overwrite).run()
 
 
-def save_async(path: Any, tree: Any, *, overwrite: bool = False) -> SaveFuture:
+def save_async(path: StrPath, tree: object, *, overwrite: bool = False) -> SaveFuture:
     """Starts to save a tree and returns at once; a thread writes it.
 
     Arrays are immutable, so nothing is copied: the caller may delete or donate them at once, and their memory is held
@@ -100,8 +100,8 @@ class Save:
     def __init__(
         self,
         operation: str,
-        path: Any,
-        tree: Any,
+        path: StrPath,
+        tree: object,
         overwrite: bool,
         *,
         is_async: bool = False,

@@ -151,7 +151,7 @@ def _wrong_keys(content: dict[str, Any], text: str) -> list[str]:
     return wrong
 
 
-def _is(value: Any, kind: str) -> bool:
+def _is(value: object, kind: str) -> bool:
     if kind in (_SIZES, _FLAGS):
         return isinstance(value, list) and all(
             _is(each, _COUNT) if kind == _SIZES else isinstance(each, bool) for each in value

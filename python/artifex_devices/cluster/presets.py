@@ -351,11 +351,11 @@ def _check_name(operation: str, argument: str, value: Any) -> None:
         raise wrong_value(f"cluster.{operation}", argument, value, "characters that can be printed")
 
 
-def _count(operation: str, argument: str, value: Any) -> int:
+def _count(operation: str, argument: str, value: object) -> int:
     return check_int(f"cluster.{operation}", argument, value, minimum=1, maximum=2**24)
 
 
-def _figure(operation: str, argument: str, value: Any, *, may_be_zero: bool = False) -> tuple[float, str] | None:
+def _figure(operation: str, argument: str, value: object, *, may_be_zero: bool = False) -> tuple[float, str] | None:
     """Returns a rate or a latency with its source."""
     if value is None:
         return None

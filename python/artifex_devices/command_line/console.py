@@ -33,7 +33,7 @@ class UsageError(ValueError):
 class Parser(argparse.ArgumentParser):
     """A parser whose errors suggest the nearest command, choice or option."""
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
+    def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             names = [str(each) for each in action.choices]
             problem = f"{value!r} is not one of them{did_you_mean(str(value), names)}"

@@ -125,7 +125,7 @@ def _strategy(name: str, value: Any) -> MemoryStrategy:
     return value  # type: ignore[no-any-return]
 
 
-def _fraction(name: str, value: Any) -> float | None:
+def _fraction(name: str, value: object) -> float | None:
     if value is None:
         return None
     expected, fix = "a number between 0.1 and 1.0", "write 0.75 for three quarters of a device's memory"
@@ -135,7 +135,7 @@ def _fraction(name: str, value: Any) -> float | None:
     return fraction
 
 
-def _platforms(name: str, value: Any) -> list[str]:
+def _platforms(name: str, value: object) -> list[str]:
     fix = "write ['cuda', 'cpu']"
     if not isinstance(value, (list, tuple)) or not all(isinstance(entry, str) for entry in value):
         raise wrong_type(_OPERATION, name, value, "a list of platforms' names", fix)
@@ -246,7 +246,7 @@ class JAXDeviceManager:
         """Returns the first device of the default platform."""
         return self._of_platform(self.default_platform)[0]
 
-    def distribute_data(self, data: Any, target_devices: Iterable[Device] | None = None) -> list[Any]:
+    def distribute_data(self, data: object, target_devices: Iterable[Device] | None = None) -> list[Any]:
         """Splits data along dimension 0 and puts one part on each device.
 
         The first devices get one row more if the rows do not divide. A single device gets the data unsplit.
@@ -305,7 +305,7 @@ def check_configuration(operation: str, config: Any) -> DeviceConfiguration:
     return config  # type: ignore[no-any-return]
 
 
-def _sliceable(leaf: Any) -> Any:
+def _sliceable(leaf: object) -> Any:
     """Returns the leaf as an array whose rows can be sliced."""
     if not isinstance(leaf, Array):
         return leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf)

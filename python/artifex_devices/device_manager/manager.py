@@ -245,7 +245,7 @@ class DeviceManager:
         self.close()
 
 
-def _check_detector(detector: Any) -> DeviceDetector:
+def _check_detector(detector: object) -> DeviceDetector:
     if detector is None:
         return CUDADetector()
     if isinstance(detector, type) or not isinstance(detector, DeviceDetector):
@@ -254,7 +254,7 @@ def _check_detector(detector: Any) -> DeviceDetector:
     return detector
 
 
-def _checked_capabilities(capabilities: Any) -> DeviceCapabilities:
+def _checked_capabilities(capabilities: object) -> DeviceCapabilities:
     call, fix = "DeviceManager: detector.detect_capabilities() returned", "write DeviceCapabilities(DeviceType.CPU, 1)"
     if not isinstance(capabilities, DeviceCapabilities):
         raise TypeError(f"{call} {safe_repr(capabilities)}; expected DeviceCapabilities; {fix}")

@@ -74,7 +74,7 @@ class Settings:
                     self.write(key, entry.user)
                     del self._entries[key]
 
-    def _write_newest(self, key: Any, entry: _Entry) -> None:
+    def _write_newest(self, key: object, entry: _Entry) -> None:
         self.write(key, self.combined(key, entry.user, [value for _, value in entry.requests]))
         entry.written = self.read(key)
 

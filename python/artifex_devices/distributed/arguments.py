@@ -73,11 +73,11 @@ class InitializeArguments:
             )
 
 
-def _check_int(operation: str, name: str, value: Any, fix: str, **limits: Any) -> int | None:
+def _check_int(operation: str, name: str, value: object, fix: str, **limits: Any) -> int | None:
     return None if value is None else check_int(operation, name, value, fix, **limits)
 
 
-def _check_none(operation: str, name: str, value: Any, fix: str) -> None:
+def _check_none(operation: str, name: str, value: object, fix: str) -> None:
     if value is not None:
         raise _refused(name, "has no meaning here", "None", value)
 
@@ -100,7 +100,7 @@ def _check_address(operation: str, name: str, value: Any, fix: str) -> str | Non
     return str(value)
 
 
-def _check_devices(operation: str, name: str, value: Any, fix: str) -> tuple[int, ...] | None:
+def _check_devices(operation: str, name: str, value: object, fix: str) -> tuple[int, ...] | None:
     if value is None:
         return None
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
@@ -124,5 +124,5 @@ def _check_method(operation: str, name: str, value: Any, fix: str) -> None:
         raise ValueError(f"{name} is not known; expected None or {_METHOD!r}, got {safe_repr(value)}{hint}")
 
 
-def _refused(name: str, problem: str, expected: str, value: Any) -> ValueError:
+def _refused(name: str, problem: str, expected: str, value: object) -> ValueError:
     return ValueError(f"{name} {problem}; expected {expected}, got {safe_repr(value)}")

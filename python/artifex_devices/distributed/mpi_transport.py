@@ -66,11 +66,11 @@ class MpiTransport(CheckedTransport):
         found = self._local_peers
         return found if found is not None and found.have(processes) else None
 
-    def isend(self, buffer: Any, peer: int, tag: int) -> Message:
+    def isend(self, buffer: object, peer: int, tag: int) -> Message:
         """Implements Transport.isend."""
         return self._begin("isend", self._data.Isend, buffer, peer, tag)
 
-    def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
+    def irecv(self, buffer: object, peer: int, tag: int) -> Message:
         """Implements Transport.irecv."""
         return self._begin("irecv", self._data.Irecv, buffer, peer, tag)
 

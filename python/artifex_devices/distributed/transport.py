@@ -90,11 +90,11 @@ class Transport(abc.ABC):
         """Reports to those of `processes` that wait in `agree` that this one does not come, and why. Never waits."""
 
     @abc.abstractmethod
-    def isend(self, buffer: Any, peer: int, tag: int) -> Message:
+    def isend(self, buffer: object, peer: int, tag: int) -> Message:
         """Begins to send contiguous bytes, which must not change until the message is done."""
 
     @abc.abstractmethod
-    def irecv(self, buffer: Any, peer: int, tag: int) -> Message:
+    def irecv(self, buffer: object, peer: int, tag: int) -> Message:
         """Begins to receive exactly as many bytes as `buffer`, contiguous and writable, has."""
 
     @abc.abstractmethod
@@ -129,15 +129,15 @@ class Exchange:
     def __len__(self) -> int:
         return len(self._messages)
 
-    def send(self, memory: Any, peer: int, tag: int, item: Any = None) -> None:
+    def send(self, memory: object, peer: int, tag: int, item: object = None) -> None:
         """Begins to send contiguous bytes, which must not change until it is done; `wait_some` returns `item` then."""
         self._add(self._transport.isend(memory, peer, tag), item)
 
-    def receive(self, memory: Any, peer: int, tag: int, item: Any = None) -> None:
+    def receive(self, memory: object, peer: int, tag: int, item: object = None) -> None:
         """Begins to receive exactly as many bytes as contiguous memory has; `wait_some` returns `item` after it."""
         self._add(self._transport.irecv(memory, peer, tag), item)
 
-    def _add(self, message: Message, item: Any) -> None:
+    def _add(self, message: Message, item: object) -> None:
         flight = self._transport.flight
         if flight:
             self._number = self._number or flight.recorder.exchange(self._operation, False)
@@ -181,7 +181,7 @@ class Exchange:
     def __enter__(self) -> Exchange:
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self.finish()
         else:

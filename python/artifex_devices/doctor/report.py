@@ -42,7 +42,7 @@ class Section:
     title: str
     facts: dict[str, Fact] = field(default_factory=dict)
 
-    def add(self, name: str, value: Any, source: str, *, absent: str | None = None, **about: str | None) -> None:
+    def add(self, name: str, value: object, source: str, *, absent: str | None = None, **about: str | None) -> None:
         """Adds a fact with its unit and problem; `absent` is the problem of a value None that has no other one."""
         if value is None:
             about["problem"] = about.get("problem") or absent

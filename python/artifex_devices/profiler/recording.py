@@ -66,7 +66,7 @@ class _OpenTrace(Trace):
         self._recording = _core._TraceRecording(self._client.process_index())
         return self
 
-    def __exit__(self, kind: Any, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         recording, client = self._recording, self._client
         if recording is None or client is None:
             raise failure(

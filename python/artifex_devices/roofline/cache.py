@@ -108,7 +108,7 @@ def cache_directory(cache: str | os.PathLike[str] | bool | None) -> tuple[Path |
     return Path(base, "artifex_devices"), ""
 
 
-def check_cache(operation: str, cache: Any) -> None:
+def check_cache(operation: str, cache: object) -> None:
     """Raises ValueError or TypeError for a wrong `cache` argument."""
     if isinstance(cache, os.PathLike):
         cache = os.fspath(cache)
@@ -179,13 +179,13 @@ def write_measurement(path: Path, fingerprint: Mapping[str, Any], found: Any) ->
     return f"stored in {path}"
 
 
-def _notes(value: Any) -> tuple[str, ...]:
+def _notes(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > _MAX_NOTES:
         raise ValueError("notes is not a list of texts")
     return tuple(checked_text(note, "a note") for note in value)
 
 
-def _canonical(value: Any) -> str:
+def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 

@@ -87,7 +87,7 @@ class Mark(NamedTuple):
 
 
 def draw_roofline(
-    operation: str, ax: Any, title: str, roofs: Sequence[Roof], marks: Sequence[Mark], notes: Iterable[str] = ()
+    operation: str, ax: object, title: str, roofs: Sequence[Roof], marks: Sequence[Mark], notes: Iterable[str] = ()
 ) -> Axes:
     """Draws roofs in logarithmic axes, their ridge points with the first level, and points.
 
@@ -140,7 +140,7 @@ def plot_roofline(
     points: Sequence[Any],
     network_bandwidth: float | None,
     notes: Iterable[str],
-    ax: Any,
+    ax: object,
 ) -> Axes:
     """Draws the chart of one hardware and number format."""
     roofs = list(limits)
@@ -164,6 +164,6 @@ def plot_roofline(
     return draw_roofline("Roofline.plot", ax, title, roofs, marks, notes)
 
 
-def _size(argument: str, value: Any) -> int:
+def _size(argument: str, value: object) -> int:
     name, most = f"a value of {argument}", 2**63 - 1
     return check_int("Roofline.plot", name, value, minimum=1, maximum=most, expected="a whole number")

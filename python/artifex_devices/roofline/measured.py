@@ -228,7 +228,7 @@ class MeasuredRoofline(NotebookText):
         )
 
     @classmethod
-    def from_dict(cls, content: Any) -> MeasuredRoofline:
+    def from_dict(cls, content: object) -> MeasuredRoofline:
         """Reads the result of `to_dict`.
 
         Raises:
@@ -245,11 +245,11 @@ class MeasuredRoofline(NotebookText):
 
 
 @unpickles("measured_roofline")
-def _with(content: Any, from_cache: bool, notes: tuple[str, ...]) -> MeasuredRoofline:
+def _with(content: object, from_cache: bool, notes: tuple[str, ...]) -> MeasuredRoofline:
     return dataclasses.replace(MeasuredRoofline.from_dict(content), from_cache=from_cache, notes=notes)
 
 
-def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes: Any) -> None:
+def _check_parts(scope: object, products: Any, streams: object, conditions: object, notes: object) -> None:
     """Raises TypeError or ValueError with all mistakes."""
     kinds = (("scope", scope, str), ("products", products, Mapping), ("conditions", conditions, Conditions))
     wrong = [
@@ -276,7 +276,7 @@ def _check_parts(scope: Any, products: Any, streams: Any, conditions: Any, notes
         )
 
 
-def _rates(value: Any, what: str) -> list[Rate]:
+def _rates(value: object, what: str) -> list[Rate]:
     if not isinstance(value, list) or not 1 <= len(value) <= 16:
         raise ValueError(f"{what} is not a list of rates")
     limits = {"best": (1e3, 1e19), "median": (0, 1e19), "spread": (0, 1e19), "relative_error": (0, 1e3)}
@@ -287,7 +287,7 @@ def _rates(value: Any, what: str) -> list[Rate]:
     return rates
 
 
-def _conditions(value: Any) -> Conditions:
+def _conditions(value: object) -> Conditions:
     limits = dict.fromkeys(("load_average", "frequency_hz", "cpu_quota"), (0, 1e12))
     fields = checked_record(Conditions, value, "conditions", bound_workers=0, array_bytes=0, **limits)
     datetime.datetime.fromisoformat(fields["date"])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from artifex_devices import _planner
 from artifex_devices._base.checks import bounded_list, check_type, failure, wrong_type, wrong_value
@@ -121,7 +122,7 @@ class Roofline:
             raise wrong_value("attainable_flops", "flops_per_byte", flops_per_byte, "0 or more", fix)
         return min(self.peak_flops, intensity * self.memory_bandwidth)
 
-    def layer_critical_batch(self, inputs: int, outputs: int, *, activation_dtype: Any = None) -> float:
+    def layer_critical_batch(self, inputs: int, outputs: int, *, activation_dtype: DTypeLike | None = None) -> float:
         """Returns the critical batch of a layer X[B, inputs] @ W[inputs, outputs], counting X and the result.
 
         Args:
@@ -212,7 +213,10 @@ class Roofline:
 
 
 def roofline(
-    hardware: Device | HardwareType | MeasuredRoofline | str, dtype: Any = None, *, weight_dtype: Any = None
+    hardware: Device | HardwareType | MeasuredRoofline | str,
+    dtype: DTypeLike | None = None,
+    *,
+    weight_dtype: Any = None,
 ) -> Roofline:
     """Returns the roofline of a hardware for one number format.
 
@@ -283,7 +287,7 @@ def roofline(
     )
 
 
-def _format(operation: str, dtype: Any) -> str:
+def _format(operation: str, dtype: DTypeLike) -> str:
     if isinstance(dtype, str):
         name = dtype
     else:

@@ -19,7 +19,7 @@ _Index = tuple[slice, ...]
 
 
 def assert_allclose(
-    actual: Any, expected: Any, rtol: float = 1e-7, atol: float = 0.0, *, equal_nan: bool = True
+    actual: object, expected: object, rtol: float = 1e-7, atol: float = 0.0, *, equal_nan: bool = True
 ) -> None:
     """Fails unless all elements are within `atol + rtol * abs(expected)`, as `numpy.testing.assert_allclose`.
 
@@ -72,7 +72,7 @@ def assert_allclose(
         )
 
 
-def _numbers(name: str, value: Any) -> NDArray[Any]:
+def _numbers(name: str, value: object) -> NDArray[Any]:
     """Returns the value as an ndarray; raises TypeError if it does not hold numbers."""
     try:
         array = np.asarray(value)
@@ -126,7 +126,7 @@ def _largest(
     return f"{text}; difference {amount:.4g}" + (f", relative {amount / size:.4g}" if size else "")
 
 
-def assert_same_sharding(actual: Any, expected: Any) -> None:
+def assert_same_sharding(actual: Any, expected: object) -> None:
     """Fails unless the devices, the part that each of them holds, and the memory kind are as expected.
 
     Args:
@@ -204,7 +204,7 @@ def _index_text(index: _Index, shape: tuple[int, ...]) -> str:
     return f"[{', '.join(f'{start}:{stop}' for start, stop, _ in bounds)}]"
 
 
-def assert_same_bits(actual: Any, expected: Any) -> None:
+def assert_same_bits(actual: object, expected: object) -> None:
     """Fails unless both have the same shape, dtype and bits: NaN payloads and the sign of zero count.
 
     Args:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import DTypeLike
 
 import artifex_devices as ad
 from artifex_devices._base.public_path import public
@@ -164,7 +164,7 @@ def placements(  # noqa: D417 - hypothesis gives draw
     devices: Sequence[ad.Device] | None = None,
     max_rank: int = 4,
     max_side: int = 3,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Placement:
     """Draws arrays together with a sharding that fits them.
 

@@ -91,7 +91,7 @@ def _program_modules() -> tuple[Any, ...]:
     return _found
 
 
-def _is_of_program(module: Any) -> bool:
+def _is_of_program(module: object) -> bool:
     file = getattr(module, "__file__", None)
     return isinstance(file, str) and _is_program_file(file)
 
@@ -116,5 +116,5 @@ def _elements(value: Any) -> tuple[Any, ...]:
     return (*value, *value.values()) if type(value) is dict else tuple(value)
 
 
-def _are_same(container: Any, elements: tuple[Any, ...]) -> bool:
+def _are_same(container: object, elements: tuple[Any, ...]) -> bool:
     return bool(_core._have_elements([container], [elements]))

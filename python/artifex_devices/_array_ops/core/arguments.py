@@ -22,7 +22,7 @@ from artifex_devices.errors import ShardingTypeError
 _SHORTER = "give one for each dimension"
 
 
-def operand(operation: str, x: Any) -> Any:
+def operand(operation: str, x: object) -> Any:
     """Returns an operand of an element-wise function: an Array, an ndarray or a Python number; others raise."""
     kind = type(x)
     if kind is Array or kind is np.ndarray or kind in (bool, int, float, complex) or isinstance(x, np.generic):
@@ -30,7 +30,7 @@ def operand(operation: str, x: Any) -> Any:
     return as_operand(operation, x)
 
 
-def as_operand(operation: str, x: Any) -> Any:
+def as_operand(operation: str, x: object) -> Any:
     """Returns an Array unchanged, anything else as an ndarray of numbers without a mask."""
     if isinstance(x, (Array, np.ndarray)):
         check_unmasked(operation, x, "an operand")
@@ -48,7 +48,7 @@ def as_operand(operation: str, x: Any) -> Any:
     return array
 
 
-def array_operand(operation: str, x: Any) -> Array:
+def array_operand(operation: str, x: object) -> Array:
     """Returns x; raises TypeError if it is not an Array."""
     if not isinstance(x, Array):
         raise failure(
@@ -62,7 +62,7 @@ def array_operand(operation: str, x: Any) -> Array:
     return x
 
 
-def as_array(operation: str, x: Any, operands: Sequence[Any]) -> Array:
+def as_array(operation: str, x: object, operands: Sequence[Any]) -> Array:
     """Returns x if it is an Array; replicates anything else on the devices of the Arrays among the operands."""
     if isinstance(x, Array):
         return x
@@ -81,7 +81,7 @@ def replicated_array(operation: str, value: NDArray[Any], placement: Placement |
     return array
 
 
-def on_host(operation: str, x: Any, name: str) -> NDArray[Any]:
+def on_host(operation: str, x: object, name: str) -> NDArray[Any]:
     """Converts an argument that decides what an operation does to an ndarray.
 
     An Array on a GPU is read by an implicit transfer. The error of a transfer guard says how to read it first; `name`
@@ -93,7 +93,7 @@ def on_host(operation: str, x: Any, name: str) -> NDArray[Any]:
     return np.asarray(x)
 
 
-def check_unmasked(operation: str, x: Any, place: str) -> None:
+def check_unmasked(operation: str, x: object, place: str) -> None:
     """Refuses masked arrays, whose masks would be lost silently; `place` is the subject of the error's sentence."""
     if type(x) is not np.ndarray and isinstance(x, np.ndarray) and isinstance(x, np.ma.MaskedArray):
         raise masked_array_error(operation, place)
@@ -110,7 +110,7 @@ def masked_array_error(operation: str, place: str) -> ValueError:
     )
 
 
-def where_mask(operation: str, where: Any) -> Any:
+def where_mask(operation: str, where: object) -> Any:
     """Returns the mask of `where=`, an Array or ndarray of bools. NumPy converts lists and numbers, but not arrays."""
     if isinstance(where, (Array, np.ndarray)):
         check_unmasked(operation, where, "where")
@@ -127,7 +127,7 @@ def where_mask(operation: str, where: Any) -> Any:
     return np.asarray(where, bool)
 
 
-def check_order(operation: str, order: Any) -> None:
+def check_order(operation: str, order: object) -> None:
     """Refuses `order=` that asks for another than row-major order."""
     if order not in ("K", "A", "C"):
         raise failure(
@@ -145,7 +145,7 @@ def one_axis(operation: str, axis: Any, ndim: int) -> int:
     return np.lib.array_utils.normalize_axis_index(axis, ndim, operation)
 
 
-def size_tuple(operation: str, shape: Any, name: str = "shape") -> tuple[Any, ...]:
+def size_tuple(operation: str, shape: object, name: str = "shape") -> tuple[Any, ...]:
     """Returns the sizes that `shape` means: an int, or an iterable, which may have no end."""
     return tuple(bounded_list(operation, name, shape, MAX_DIMENSIONS, _SHORTER)) if np.iterable(shape) else (shape,)
 
@@ -159,7 +159,7 @@ def axis_tuple(
     return np.lib.array_utils.normalize_axis_tuple(axis, ndim, name, allow_duplicate)
 
 
-def normal_axes(axis: Any, ndim: int, *, scalar_has_axis: bool = True) -> tuple[int, ...]:
+def normal_axes(axis: object, ndim: int, *, scalar_has_axis: bool = True) -> tuple[int, ...]:
     """Returns the dimensions that `axis` means, ascending; all for None.
 
     NumPy's reductions by ufuncs take the axes 0 and -1 of a scalar too, its other ones do not.
@@ -171,7 +171,7 @@ def normal_axes(axis: Any, ndim: int, *, scalar_has_axis: bool = True) -> tuple[
     return tuple(sorted(axis_tuple("reduction", axis, ndim)))
 
 
-def refuse_bool_axis(operation: str, axis: Any) -> None:
+def refuse_bool_axis(operation: str, axis: object) -> None:
     """Refuses bools as axes, as the functions do that NumPy writes in C; those in Python take True as 1."""
     if axis is None or type(axis) is int:
         return
@@ -203,7 +203,7 @@ def require_unsharded(operation: str, x: Array, axes: Sequence[int], name: str =
     )
 
 
-def host_target(operation: str, out: Any) -> NDArray[Any] | None:
+def host_target(operation: str, out: object) -> NDArray[Any] | None:
     """Returns `out` as NumPy takes it, also as a tuple of one: None, or an ndarray that can be written."""
     if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
@@ -266,7 +266,7 @@ def loop_dtype(ufunc: np.ufunc, kind: Any, out_dtype: Any) -> Any:
     return ufunc.resolve_dtypes((out_dtype, kind, None), casting="unsafe", reduction=True)[0]
 
 
-def deliver(operation: str, result: Array, out: Any, casting: Any = "same_kind") -> Any:
+def deliver(operation: str, result: Array, out: object, casting: Any = "same_kind") -> Any:
     """Returns the result, or `out` after the result has been written to it."""
     target = host_target(operation, out)
     if target is None:

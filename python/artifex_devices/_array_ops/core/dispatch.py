@@ -92,7 +92,7 @@ def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     return FUNCTIONS[function](*args, **kwargs)
 
 
-def supports(function: Any) -> bool:
+def supports(function: object) -> bool:
     """Returns whether a NumPy function or ufunc supports Arrays."""
     _load()
     if isinstance(function, np.ufunc):
@@ -107,12 +107,12 @@ def _unsupported(name: str, args: Sequence[Any], kwargs: dict[str, Any], because
     return TypeError(f"{name}: {because}; expected NumPy arrays; gather first: {gathered_call(name, args, kwargs)}")
 
 
-def _has_array(out: Any) -> bool:
+def _has_array(out: object) -> bool:
     """Returns whether the argument out= is an Array, or a tuple with one."""
     return any(isinstance(each, Array) for each in (out if isinstance(out, tuple) else (out,)))
 
 
-def _out_error(name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> TypeError:
+def _out_error(name: str, function: object, args: Sequence[Any], kwargs: dict[str, Any]) -> TypeError:
     """Returns the error for out= with an Array."""
     is_elementwise = isinstance(function, np.ufunc) and "." not in name and function.signature is None
     repair = call_without_out(name, args, kwargs, is_supported=supports(function), is_elementwise=is_elementwise)

@@ -98,7 +98,7 @@ class _Names:
         if copied is not None:
             self.name(copied)  # x
 
-    def name(self, array: Any) -> str:
+    def name(self, array: object) -> str:
         """Returns the letter of an array."""
         if id(array) not in self._names:
             self._names[id(array)] = next(self._letters)

@@ -44,7 +44,7 @@ def _shares_memory(function: Any, a: Any, b: Any, /, *max_work: Any, **named: An
     return any(function(x, y, *max_work, **named) for x in _memory(a) for y in _memory(b))
 
 
-def _memory(x: Any) -> list[Any]:
+def _memory(x: object) -> list[Any]:
     """Returns the ndarrays on its memory: an Array's shards, and its full value if np.asarray(x) has cached it."""
     if not isinstance(x, Array):
         return [x]
@@ -54,18 +54,18 @@ def _memory(x: Any) -> list[Any]:
 
 @implements_each(np.array_repr, np.array_str)
 def _text(
-    function: Any,
-    a: Any = None,
+    function: object,
+    a: object = None,
     max_line_width: Any = None,
     precision: Any = None,
     suppress_small: Any = None,
     *,
-    arr: Any = None,  # NumPy's name in array_repr
+    arr: object = None,  # NumPy's name in array_repr
 ) -> str:
     with np.printoptions(linewidth=max_line_width, precision=precision, suppress=suppress_small):  # None: unchanged
         return (repr if function is np.array_repr else str)(arr if a is None else a)
 
 
 @implements(np.array2string)
-def _array2string(a: Any, *args: Any, **kwargs: Any) -> str:
+def _array2string(a: object, *args: Any, **kwargs: Any) -> str:
     return np.array2string(np.asarray(a), *args, **kwargs)

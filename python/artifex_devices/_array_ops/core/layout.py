@@ -127,7 +127,7 @@ def _devices_text(sharding: Sharding) -> str:
     return f"{sharding._device_assignment[0].platform} {ids_text(sharding)}{kind}"
 
 
-def with_out_sharding(x: Array, change: Callable[[Array], Array], out_sharding: Any) -> Array:
+def with_out_sharding(x: Array, change: Callable[[Array], Array], out_sharding: object) -> Array:
     """Returns change(x), placed by out_sharding unless that is None.
 
     If the shards of x do not allow the change, x is replicated on its devices first.
@@ -141,7 +141,7 @@ def with_out_sharding(x: Array, change: Callable[[Array], Array], out_sharding: 
     return placed_as(result, x, out_sharding)
 
 
-def placed_as(result: Array, x: Array, out_sharding: Any) -> Array:
+def placed_as(result: Array, x: Array, out_sharding: object) -> Array:
     """Places a result by out_sharding; a PartitionSpec refers to the mesh that is set, else to that of x."""
     if isinstance(out_sharding, PartitionSpec) and mesh_that_is_set() is None and isinstance(x.sharding, NamedSharding):
         out_sharding = NamedSharding(x.sharding.mesh, out_sharding)

@@ -41,7 +41,7 @@ class Selection(NamedTuple):
     rank: int  # number of these dimensions
 
 
-def parse(x: Array, index: Any) -> Selection:
+def parse(x: Array, index: object) -> Selection:
     """Returns the Selection of x[index]."""
     items = [_item(part) for part in (index if isinstance(index, tuple) else (index,))]
     items = _without_ellipsis(items, x)
@@ -153,12 +153,12 @@ def _item(part: Any) -> Any:
         ) from None
 
 
-def _bound(bound: Any) -> Any:
+def _bound(bound: object) -> Any:
     """Converts a start, stop or step of a slice, or an Array, to an int."""
     return operator.index(on_host("index", bound, "i")) if isinstance(bound, Array) else bound
 
 
-def _described(part: Any) -> str:
+def _described(part: object) -> str:
     text = repr(part)
     return f"{text if len(text) < 60 else text[:57] + '...'} ({type(part).__name__})"
 
@@ -191,7 +191,7 @@ def _without_ellipsis(items: list[Any], x: Array) -> list[Any]:
     return [*items[:position], *rest, *items[position + 1 :]]
 
 
-def _dimensions(item: Any) -> int:
+def _dimensions(item: object) -> int:
     if isinstance(item, Array):
         return item.ndim
     return item.ndim if isinstance(item, np.ndarray) and item.dtype == bool else 1
