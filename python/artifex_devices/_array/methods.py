@@ -249,14 +249,14 @@ class ArrayMethods(_Self):
             >>> ad.device_put(np.arange(6)).reshape(2, -1).shape
             (2, 3)
         """
-        from artifex_devices._array_ops.core.layout import with_out_sharding
+        from artifex_devices._array_ops.core.operand_sharding import with_out_sharding
 
         sizes = shape[0] if len(shape) == 1 else shape
         return with_out_sharding(self, lambda x: np.reshape(x, sizes, order, copy=copy), out_sharding)
 
     def ravel(self, order: str = "C", *, out_sharding: Sharding | PartitionSpec | None = None) -> Array:
         """Returns the elements in one dimension, on the same memory: reshape(-1), with its out_sharding."""
-        from artifex_devices._array_ops.core.layout import with_out_sharding
+        from artifex_devices._array_ops.core.operand_sharding import with_out_sharding
 
         return with_out_sharding(self, lambda x: np.ravel(x, order), out_sharding)
 
@@ -274,7 +274,7 @@ class ArrayMethods(_Self):
         out_sharding: Sharding | PartitionSpec | None = None,
     ) -> Array:
         """Calls np.repeat(x, repeats, axis); the result is placed by out_sharding if that is not None."""
-        from artifex_devices._array_ops.core.layout import with_out_sharding
+        from artifex_devices._array_ops.core.operand_sharding import with_out_sharding
 
         return with_out_sharding(self, lambda x: np.repeat(x, repeats, axis), out_sharding)
 

@@ -48,7 +48,7 @@ def resolve_target(operation: str, target: object, argument: str = "the target")
     return tree_util.tree_map(resolve, target, is_leaf=lambda node: isinstance(node, PLACES))
 
 
-class Placement(NamedTuple):
+class ResolvedTarget(NamedTuple):
     """What one target asks for; None leaves the part to the value, as an Array has it, or to the default."""
 
     sharding: Sharding | None
@@ -56,13 +56,13 @@ class Placement(NamedTuple):
     memory_kind: str | None
 
 
-def placement_of_target(operation: str, target: Any) -> Placement:
+def placement_of_target(operation: str, target: Any) -> ResolvedTarget:
     """Returns the placement of one resolved target; ValueError for a Layout or a Space that nothing can have."""
     if isinstance(target, MemorySpace):
-        return Placement(None, None, kind_of_space(operation, target))
+        return ResolvedTarget(None, None, kind_of_space(operation, target))
     if isinstance(target, Format):
-        return Placement(target.sharding, requested_layout(operation, target), None)
-    return Placement(SingleDeviceSharding(target) if isinstance(target, Device) else target, None, None)
+        return ResolvedTarget(target.sharding, requested_layout(operation, target), None)
+    return ResolvedTarget(SingleDeviceSharding(target) if isinstance(target, Device) else target, None, None)
 
 
 def sharding_of_new(operation: str, target: object) -> Sharding:
@@ -73,7 +73,7 @@ def sharding_of_new(operation: str, target: object) -> Sharding:
     return sharding if memory_kind is None else sharding.with_memory_kind(memory_kind)
 
 
-def placement_for_device_put(device: object) -> Placement:
+def placement_for_device_put(device: object) -> ResolvedTarget:
     """Resolves a target of device_put other than None, a Device or a Sharding for the core; ValueError for others."""
     if not isinstance(device, PLACES):
         raise wrong_type("device_put", "device", device, _EXPECTED, _target_repair(device), ValueError)

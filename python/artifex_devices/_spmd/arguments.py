@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from artifex_devices import _core, tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import Box, buffers_at, covers, moved_to, shift, tiling
-from artifex_devices._array_ops.core.layout import Placement, ids_text
+from artifex_devices._array_ops.core.operand_sharding import OperandDevices, ids_text
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
@@ -249,7 +249,7 @@ def blocks_of(
                 got=f"devices {ids_text(x.sharding)}",
                 fix=f"move it first: ad.device_put({path}, ad.NamedSharding(mesh, ad.{spec!r}))",
             )
-        arrays = read(moved_to(operation, x, Placement(target, committed=True), target))
+        arrays = read(moved_to(operation, x, OperandDevices(target, committed=True), target))
         return [arrays[number] for number in numbers]
 
     return moved

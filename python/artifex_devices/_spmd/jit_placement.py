@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _core, tree_util
-from artifex_devices._array_ops.core.layout import ids_text
+from artifex_devices._array_ops.core.operand_sharding import ids_text
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED

@@ -17,7 +17,7 @@ import numpy as np
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core import dispatch
-from artifex_devices._array_ops.core.layout import any_explicit, sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import any_explicit, sharding_with, spec_of
 from artifex_devices._base.caller import warn_user
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError

@@ -11,7 +11,7 @@ from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_int
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices.checkpoint import manifest
-from artifex_devices.checkpoint.folders import Staging, StrPath, check_path
+from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
 from artifex_devices.checkpoint.manifest import Manifest
 from artifex_devices.checkpoint.stored import Stored
 
@@ -59,7 +59,7 @@ def convert(
     check_bool(_OPERATION, "overwrite", overwrite)
     stored = Stored(_OPERATION, check_path(_OPERATION, "source", source))
     arrays = {name: (array.shape, stored.dtype_of(name)) for name, array in stored.arrays.items()}
-    staging = Staging(_OPERATION, check_path(_OPERATION, "target", target), overwrite)
+    staging = StagingFolder(_OPERATION, check_path(_OPERATION, "target", target), overwrite)
     try:
         staging.create()
         names = list(arrays)

@@ -160,7 +160,7 @@ def sync(folder: str) -> None:
         os.close(descriptor)
 
 
-class Staging:
+class StagingFolder:
     """The folder beside `target` in which a save writes, locked against other saves to the same target.
 
     Ctrl-C can end any step. So what is there is found on the storage, and not by variables that a step sets at its end.

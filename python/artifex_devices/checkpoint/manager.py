@@ -12,7 +12,7 @@ from typing import Any
 from artifex_devices._base.checks import check_int, failure
 from artifex_devices._base.public_path import public
 from artifex_devices.checkpoint import commit_times, folders
-from artifex_devices.checkpoint.folders import Staging, StrPath, check_path
+from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
 from artifex_devices.checkpoint.future import SaveFuture, finish
 from artifex_devices.checkpoint.restoring import restore
 from artifex_devices.checkpoint.saving import Save
@@ -126,7 +126,7 @@ class Manager:
         """Returns when each checkpoint was committed, and its step."""
         return [(commit_times.read(self._path(step)), step) for step in self.all_steps()]
 
-    def _commit(self, staging: Staging) -> None:
+    def _commit(self, staging: StagingFolder) -> None:
         """Commits a checkpoint as the newest one, and removes those that are not to stay."""
         staging.lock_run(str(self._directory))
         if self._newest_ns is None or self._max_to_keep is not None:

@@ -10,7 +10,7 @@ from artifex_devices._core import Client
 from artifex_devices.distributed import transport as transports
 
 
-class Group:
+class CheckpointProcesses:
     """All processes of a client, for one operation."""
 
     def __init__(self, client: Client, operation: str) -> None:

@@ -15,11 +15,11 @@ from artifex_devices._base.raised_exceptions import set_attribute
 from artifex_devices._core import Array
 from artifex_devices._placement.host_local import spans_processes
 from artifex_devices.checkpoint import manifest
-from artifex_devices.checkpoint.folders import Staging, StrPath, check_path
+from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
 from artifex_devices.checkpoint.future import SaveFuture
 from artifex_devices.checkpoint.manifest import VALUE_TYPES, Manifest
 from artifex_devices.checkpoint.named_leaves import name_leaves
-from artifex_devices.checkpoint.processes import Group
+from artifex_devices.checkpoint.processes import CheckpointProcesses
 
 
 def save(path: StrPath, tree: object, *, overwrite: bool = False) -> None:
@@ -105,7 +105,7 @@ class Save:
         overwrite: bool,
         *,
         is_async: bool = False,
-        commit: Callable[[Staging], None] = Staging.commit,
+        commit: Callable[[StagingFolder], None] = StagingFolder.commit,
     ) -> None:
         self.path = check_path(operation, "path", path)
         check_bool(operation, "overwrite", overwrite)
@@ -116,13 +116,13 @@ class Save:
         self._part = _core._SavePart(operation)
         spanning_client, others = self._part.add_arrays(self._leaves)
         self._is_async = is_async
-        self._group = Group(spanning_client or _core._current_client(), operation)
-        self.has_several_processes = self._group.count > 1
-        self._staging = Staging(operation, self.path, overwrite)
+        self._processes = CheckpointProcesses(spanning_client or _core._current_client(), operation)
+        self.has_several_processes = self._processes.count > 1
+        self._staging = StagingFolder(operation, self.path, overwrite)
         if others:
             self._add_others(others, copies=is_async)
         self._names: list[str] = []
-        self._manifest = Manifest({}, {}, self._group.count)
+        self._manifest = Manifest({}, {}, self._processes.count)
 
     @property
     def nbytes(self) -> int:
@@ -138,7 +138,7 @@ class Save:
         """Creates the folder, writes the files of this process, and commits the checkpoint with the other processes."""
         try:
             self.start()
-            self._group.step("written", self.write)
+            self._processes.step("written", self.write)
             self._finish()
         except BaseException as error:
             self.give_up(error)
@@ -148,14 +148,14 @@ class Save:
         """Creates the folder; after an error the caller gives up."""
         if not self._is_async or self.has_several_processes:
             self._name()  # otherwise the thread does it: the caller waits for what is done here
-        self._group.step("start", self._create, identity=self._identity())
+        self._processes.step("start", self._create, identity=self._identity())
         self._is_started = True
 
     def write(self) -> None:
         """Writes the files of this process, on any thread; after an error the caller commits with it."""
         if not self._names:
             self._name()
-        self._part.write(self._staging.folder, self._names, self._group.index)
+        self._part.write(self._staging.folder, self._names, self._processes.index)
         self._leaves = []  # the part has released their memory
 
     def commit(self, error: BaseException | None = None) -> None:
@@ -166,7 +166,7 @@ class Save:
                 raise error
 
         try:
-            self._group.step("written", raise_error)
+            self._processes.step("written", raise_error)
             self._finish()
         except BaseException as raised:
             self.give_up(raised)
@@ -174,14 +174,14 @@ class Save:
 
     def _finish(self) -> None:
         self._is_written = True
-        self._group.step("committed", self._commit)
+        self._processes.step("committed", self._commit)
 
     def give_up(self, error: BaseException) -> None:
         """Removes what was written, and adds to the error what is left."""
         remains = self._staging.abandon()
         if isinstance(error, OSError) and not self._is_started:
             return  # it says what is wrong with the path, and nothing was written
-        if self._group.index != 0 and self._is_written:
+        if self._processes.index != 0 and self._is_written:
             remains = f"{self.path!r} is the new checkpoint if process 0 has committed it, else as it was"
         if isinstance(error, OSError) and isinstance(error.strerror, str):
             set_attribute(error, "strerror", f"{error.strerror}; {remains}")
@@ -204,7 +204,7 @@ class Save:
             if copies and isinstance(leaf, np.ndarray):
                 leaf = leaves[number] = np.array(leaf)
             ndarrays[number] = leaf
-        if self._group.index == 0:
+        if self._processes.index == 0:
             self._part.add_ndarrays(ndarrays, self.operation)
 
     def _name(self) -> None:
@@ -226,17 +226,17 @@ class Save:
                 )
 
     def _create(self) -> None:
-        if self._group.index == 0:
+        if self._processes.index == 0:
             self._staging.create()
 
     def _commit(self) -> None:
-        if self._group.index != 0:
+        if self._processes.index != 0:
             return
         manifest.write(self._staging.folder, self._manifest)
         self._commit_staging(self._staging)
 
     def _identity(self) -> str:
-        if self._group.count == 1:
+        if self._processes.count == 1:
             return ""
         rows = [(name, shape, dtype.name) for name, (shape, dtype) in self._manifest.arrays.items()]
         text = repr((self.path, rows, list(self._manifest.values)))

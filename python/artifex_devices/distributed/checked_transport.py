@@ -39,7 +39,7 @@ def _count_fork() -> None:
 os.register_at_fork(after_in_child=_count_fork)
 
 
-class Turn:
+class ExclusiveUse:
     """A `with` block in which the calling thread alone uses a transport; CollectiveError where another one does.
 
     Two threads would run their operations in another order in each process: each process would wait in the operation
@@ -128,7 +128,7 @@ class CheckedTransport(Transport):
         members = tuple(processes)
         if members == (self.process_index,):
             return [payload]
-        if not self._lock.acquire(False):  # as Turn, which takes longer
+        if not self._lock.acquire(False):  # as ExclusiveUse, which takes longer
             self._refuse_overlap(operation)
         before = self._user
         try:
@@ -241,9 +241,9 @@ class CheckedTransport(Transport):
         self._peers.send_failed(self.broken or reason, is_echo=bool(self.broken))
         self.broken = self.broken or reason
 
-    def exclusive(self, operation: str) -> Turn:
+    def exclusive(self, operation: str) -> ExclusiveUse:
         """Implements Transport.exclusive."""
-        return Turn(self, operation)
+        return ExclusiveUse(self, operation)
 
     # --- the checks of every wait
 

@@ -33,7 +33,7 @@ class Member(NamedTuple):
     end_ns: int
 
 
-class Meeting(NamedTuple):
+class RecordedMeeting(NamedTuple):
     """A meeting to which several processes came."""
 
     operation: str
@@ -61,7 +61,7 @@ class Timeline:
         clocks, self._clock_of, meetings = _core._flight_timeline(self.records)
         self.clocks = [HostClock(*row) for row in clocks]
         self.meetings = [
-            Meeting(operation, processes, [Member(*row) for row in rows], last, waited_ns)
+            RecordedMeeting(operation, processes, [Member(*row) for row in rows], last, waited_ns)
             for operation, processes, rows, last, waited_ns in meetings
         ]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from artifex_devices import P
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
-from artifex_devices._array_ops.core.layout import Placement, allowing_uneven
+from artifex_devices._array_ops.core.operand_sharding import OperandDevices, allowing_uneven
 from artifex_devices._array_ops.core.per_block import pieces_along
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, spread_from
 from artifex_devices._array_ops.reduce.partials import Rule, _cut
@@ -80,12 +80,12 @@ def test_placements_share_a_mesh_or_a_device(devices):
     x, y = (ad.device_put(np.zeros(8), ad.NamedSharding(line, P(name))) for line, name in zip(lines, "ab", strict=True))
     again = ad.device_put(np.zeros(8), ad.NamedSharding(lines[0], P()))
     one, other = (ad.device_put(np.zeros(8), device) for device in devices[:2])
-    assert Placement(x.sharding, True).shares_mesh(again)
-    assert not Placement(x.sharding, True).shares_mesh(y)
-    assert not Placement(x.sharding, True).shares_mesh(one)
-    assert not Placement(one.sharding, True).shares_mesh(x)
-    assert Placement(one.sharding, True).shares_mesh(ad.device_put(np.ones(3), devices[0]))
-    assert not Placement(one.sharding, True).shares_mesh(other)
+    assert OperandDevices(x.sharding, True).shares_mesh(again)
+    assert not OperandDevices(x.sharding, True).shares_mesh(y)
+    assert not OperandDevices(x.sharding, True).shares_mesh(one)
+    assert not OperandDevices(one.sharding, True).shares_mesh(x)
+    assert OperandDevices(one.sharding, True).shares_mesh(ad.device_put(np.ones(3), devices[0]))
+    assert not OperandDevices(one.sharding, True).shares_mesh(other)
 
 
 def test_uneven_shards_are_allowed_by_another_operand_of_the_mesh(devices):

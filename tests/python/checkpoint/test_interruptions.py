@@ -198,7 +198,7 @@ def test_ctrl_c_between_any_two_calls_of_a_managers_commit_leaves_whole_checkpoi
 def test_a_second_ctrl_c_while_files_are_removed_leaves_no_lock(tmp_path, monkeypatch):
     path = tmp_path / "c"
     checkpoint.save(path, {"turn": 1})
-    end = checkpoint.folders.Staging._end
+    end = checkpoint.folders.StagingFolder._end
 
     def interrupt(self):
         raise KeyboardInterrupt
@@ -212,7 +212,7 @@ def test_a_second_ctrl_c_while_files_are_removed_leaves_no_lock(tmp_path, monkey
 
         with monkeypatch.context() as patch:
             patch.setattr(checkpoint.saving.Save, "write", interrupt)
-            patch.setattr(checkpoint.folders.Staging, "_end", end_interrupted)
+            patch.setattr(checkpoint.folders.StagingFolder, "_end", end_interrupted)
             with pytest.raises(KeyboardInterrupt) as kept:
                 checkpoint.save(path, {"turn": 2}, overwrite=True)
         if not ctrl_c.where:

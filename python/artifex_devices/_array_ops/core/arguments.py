@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import allocate, check_host_operand
-from artifex_devices._array_ops.core.layout import Placement, common_placement, is_split, sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import (
+    OperandDevices,
+    common_devices,
+    is_split,
+    sharding_with,
+    spec_of,
+)
 from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, failure
 from artifex_devices._base.clearable_cache import clearable_cache
@@ -66,16 +72,16 @@ def as_array(operation: str, x: object, operands: Sequence[Any]) -> Array:
     """Returns x if it is an Array; replicates anything else on the devices of the Arrays among the operands."""
     if isinstance(x, Array):
         return x
-    placement = common_placement(operation, [y for y in operands if isinstance(y, Array)])
+    devices = common_devices(operation, [y for y in operands if isinstance(y, Array)])
     value = np.asarray(operand(operation, x))
-    check_host_operand(operation, value, sharding_with(placement.sharding, ()))
-    return replicated_array(operation, value, placement)
+    check_host_operand(operation, value, sharding_with(devices.sharding, ()))
+    return replicated_array(operation, value, devices)
 
 
-def replicated_array(operation: str, value: NDArray[Any], placement: Placement | Array) -> Array:
-    """Returns an Array with the elements of an ndarray, replicated on the devices of `placement`."""
-    sharding = sharding_with(placement.sharding, ())
-    array, buffers = allocate(operation, value.shape, value.dtype, sharding, committed=placement.committed)
+def replicated_array(operation: str, value: NDArray[Any], devices: OperandDevices | Array) -> Array:
+    """Returns an Array with the elements of an ndarray, replicated on `devices`."""
+    sharding = sharding_with(devices.sharding, ())
+    array, buffers = allocate(operation, value.shape, value.dtype, sharding, committed=devices.committed)
     for buffer in buffers:
         buffer[...] = value
     return array

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _core
-from artifex_devices._array_ops.core.layout import Placement
+from artifex_devices._array_ops.core.operand_sharding import OperandDevices
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding
@@ -122,11 +122,11 @@ def outputs_of(
     return targets, [[target[box] if box else target for box in boxes] for target in targets]  # target[()] is a number
 
 
-def moved_to(operation: str, x: Array, placement: Placement, sharding: Sharding) -> Array:
-    """Places x by `sharding` on the devices of `placement`. Every process with devices of either calls it."""
-    if not x.sharding._same_devices(placement.sharding):
+def moved_to(operation: str, x: Array, devices: OperandDevices, sharding: Sharding) -> Array:
+    """Places x by `sharding` on `devices`. Every process with devices of either calls it."""
+    if not x.sharding._same_devices(devices.sharding):
         check_move(operation, x, sharding)
-    return _core._moved(x, sharding, x.committed or placement.committed)
+    return _core._moved(x, sharding, x.committed or devices.committed)
 
 
 def check_move(operation: str, x: Array, sharding: Sharding) -> None:
@@ -175,7 +175,12 @@ def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operat
 
 
 def views_at(
-    operation: str, x: Any, placement: Placement, positions: tuple[int, ...], boxes: Sequence[Box], sharding: Sharding
+    operation: str,
+    x: Any,
+    devices: OperandDevices,
+    positions: tuple[int, ...],
+    boxes: Sequence[Box],
+    sharding: Sharding,
 ) -> list[NDArray[Any]]:
     """Returns views of the boxes of x at these positions, after an Array has been moved to `sharding` if necessary.
 
@@ -185,7 +190,7 @@ def views_at(
         check_host_operand(operation, x, sharding)
         return [x[box] for box in boxes]
     if not covers(x.sharding, sharding, x.shape, operation):
-        x = moved_to(operation, x, placement, sharding)
+        x = moved_to(operation, x, devices, sharding)
     return blocks_at(x, positions, boxes, operation)
 
 

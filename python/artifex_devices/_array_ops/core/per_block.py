@@ -21,7 +21,7 @@ from artifex_devices._array_ops.core.blocks import (
     run_all,
 )
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small, small_value
-from artifex_devices._array_ops.core.layout import sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import sharding_with, spec_of
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._core import Array
 

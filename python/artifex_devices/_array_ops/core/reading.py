@@ -25,7 +25,7 @@ from artifex_devices._array_ops.core.blocks import (
     tiling,
     views_at,
 )
-from artifex_devices._array_ops.core.layout import Placement, Spec, sharding_with, spec_in
+from artifex_devices._array_ops.core.operand_sharding import OperandDevices, Spec, sharding_with, spec_in
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array, Sharding
 
@@ -48,7 +48,9 @@ class Source:
             self._sharding: Sharding | None = None
             return
         if not x.sharding._same_devices(target):
-            x = blocks.moved_to(operation, x, Placement(target, x.committed), sharding_with(target, ((),) * x.ndim))
+            x = blocks.moved_to(
+                operation, x, OperandDevices(target, x.committed), sharding_with(target, ((),) * x.ndim)
+            )
         self._sharding = x.sharding
         self._tiling = tiling(x.sharding, x.shape, operation)
         self._arrays = blocks.local_arrays(operation, x)
@@ -172,7 +174,7 @@ SCALARS = (bool, int, float, complex)
 def operand_parts(
     operation: str,
     x: Any,
-    placement: Placement,
+    devices: OperandDevices,
     shape: tuple[int, ...],
     sharding: Sharding,
     positions: tuple[int, ...],
@@ -185,7 +187,7 @@ def operand_parts(
         return x
     wanted = boxes if x.shape == shape else [_part(box, x.shape, shape) for box in boxes]
     target = sharding_with(sharding, operand_spec(x.shape, shape, sharding))
-    return views_at(operation, x, placement, positions, wanted, target)
+    return views_at(operation, x, devices, positions, wanted, target)
 
 
 def operand_spec(x_shape: tuple[int, ...], shape: tuple[int, ...], sharding: Sharding) -> Spec:

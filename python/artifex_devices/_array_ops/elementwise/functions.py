@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_order, deliver, host_target, operand, replicated_array
-from artifex_devices._array_ops.core.layout import Placement, any_explicit, common_placement, spec_of
+from artifex_devices._array_ops.core.operand_sharding import OperandDevices, any_explicit, common_devices, spec_of
 from artifex_devices._array_ops.core.reading import SCALARS
 from artifex_devices._array_ops.core.registry import implements, implements_each, implements_ufunc
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, map_elements
@@ -208,8 +208,8 @@ def _all_equal(operation: str, one: Any, two: Any, equal_nan: bool) -> Any:
 
 
 def _false(operation: str, one: Any, two: Any) -> Array:
-    placement = common_placement(operation, [x for x in (one, two) if isinstance(x, Array)])
-    return replicated_array(operation, np.asarray(False), placement)
+    devices = common_devices(operation, [x for x in (one, two) if isinstance(x, Array)])
+    return replicated_array(operation, np.asarray(False), devices)
 
 
 @implements_ufunc("outer")
@@ -228,7 +228,7 @@ def _outer(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> A
     operands = [x if isinstance(x, Array) else np.asarray(x) for x in inputs]
     ufunc.outer(*(np.ones(0, x.dtype) for x in operands), **options)  # raises what NumPy raises
     one, two = operands
-    if isinstance(one, Array) and isinstance(two, Array) and Placement(one.sharding, True).shares_mesh(two):
+    if isinstance(one, Array) and isinstance(two, Array) and OperandDevices(one.sharding, True).shares_mesh(two):
         used = {name for names in spec_of(one) for name in names}
         for names in spec_of(two):
             if used.intersection(names) and any_explicit(two.sharding, names):

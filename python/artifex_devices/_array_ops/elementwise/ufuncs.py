@@ -15,10 +15,10 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_target, check_ufunc_out, where_mask
 from artifex_devices._array_ops.core.blocks import check_host_operand, moved_to, outputs_of, run_all, tiling
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
-from artifex_devices._array_ops.core.layout import (
-    Placement,
+from artifex_devices._array_ops.core.operand_sharding import (
+    OperandDevices,
     broadcast_specs,
-    common_placement,
+    common_devices,
     is_split,
     sharding_with,
     spec_in,
@@ -149,32 +149,32 @@ def _fits_every_shard(x: Array, leader: Array) -> bool:
     return True
 
 
-_Layout = tuple[tuple[int, ...], Placement, Sharding]
-_layouts: dict[Any, _Layout] = clearable({})  # by all that _layout depends on
+_ResultPlacement = tuple[tuple[int, ...], OperandDevices, Sharding]
+_result_placements: dict[Any, _ResultPlacement] = clearable({})  # by all that _result_placement depends on
 
 
-def _layout(operation: str, inputs: Sequence[Any]) -> _Layout:
-    """Returns the cached shape, placement and sharding of the result for these operands."""
+def _result_placement(operation: str, inputs: Sequence[Any]) -> _ResultPlacement:
+    """Returns the cached shape, devices and sharding of the result for these operands."""
     key = tuple(
         (x.sharding, x.shape, x.committed) if type(x) is Array else None if type(x) in SCALARS else x.shape
         for x in inputs
     )
-    cached = _layouts.get(key)
+    cached = _result_placements.get(key)
     if cached is None:
         arrays = [x for x in inputs if isinstance(x, Array)]
         shape = _common_shape(operation, inputs)
-        placement = common_placement(operation, arrays)
+        devices = common_devices(operation, arrays)
         sharding = arrays[0].sharding
         if not all(x.shape == shape and (x.sharding is sharding or x.sharding == sharding) for x in arrays):
-            sharding = sharding_with(placement.sharding, broadcast_specs(operation, placement, shape, arrays))
+            sharding = sharding_with(devices.sharding, broadcast_specs(operation, devices, shape, arrays))
             # An operand's own spelling of the same spec is kept, P('a', None) or P('a'), as _compute_on_slabs does.
             spec = spec_in(sharding, len(shape))
-            alike = (x for x in arrays if x.shape == shape and placement.shares_mesh(x) and spec_of(x) == spec)
+            alike = (x for x in arrays if x.shape == shape and devices.shares_mesh(x) and spec_of(x) == spec)
             sharding = next((x.sharding for x in alike), sharding)
-        cached = shape, placement, sharding
-        if len(_layouts) >= 4096:
-            _layouts.clear()
-        _layouts[key] = cached
+        cached = shape, devices, sharding
+        if len(_result_placements) >= 4096:
+            _result_placements.clear()
+        _result_placements[key] = cached
     return cached
 
 
@@ -192,19 +192,19 @@ def map_elements(
     At least one input is an Array, others are Arrays, ndarrays and numbers. Returns one Array of the common shape for
     each dtype, or the ndarrays `into` of this shape, which it has written.
     """
-    shape, placement, sharding = _layout(operation, inputs)
+    shape, devices, sharding = _result_placement(operation, inputs)
     inputs = [
-        moved_to(operation, x, placement, sharding_with(sharding, operand_spec(x.shape, shape, sharding)))
+        moved_to(operation, x, devices, sharding_with(sharding, operand_spec(x.shape, shape, sharding)))
         if isinstance(x, Array) and x.sharding is not sharding and not x.sharding._same_devices(sharding)
         else x
         for x in inputs
     ]
     if into is None:
-        quick = _compute_fused(operation, compute, inputs, dtypes, shape, placement, sharding)
+        quick = _compute_fused(operation, compute, inputs, dtypes, shape, devices, sharding)
         if quick is not None:
             return quick
     places = tiling(sharding, shape, operation)
-    operands = [operand_parts(operation, x, placement, shape, sharding, places.positions, places.boxes) for x in inputs]
+    operands = [operand_parts(operation, x, devices, shape, sharding, places.positions, places.boxes) for x in inputs]
     if into is not None and not sharding.is_fully_addressable:
         raise failure(
             RuntimeError,
@@ -213,7 +213,7 @@ def map_elements(
             expected="operands that are fully addressable",
             fix="leave out away, or gather them by multihost_utils.process_allgather",
         )
-    results, targets = outputs_of(operation, shape, dtypes, sharding, committed=placement.committed, into=into)
+    results, targets = outputs_of(operation, shape, dtypes, sharding, committed=devices.committed, into=into)
     tasks = []
     for number in range(len(places.boxes)) if into is None else places.first.values():
         outputs = [buffers[number] for buffers in targets]
@@ -230,7 +230,7 @@ def _compute_fused(
     inputs: Sequence[Any],
     dtypes: Sequence[Any],
     shape: tuple[int, ...],
-    placement: Placement,
+    devices: OperandDevices,
     sharding: Sharding,
 ) -> tuple[Array, ...] | None:
     """Calls NumPy once for all shards, if operands and results are small and on the same devices."""
@@ -246,7 +246,7 @@ def _compute_fused(
             check_host_operand(operation, x, target)
     values = [np.empty(shape, dtype) for dtype in dtypes]
     compute(values, parts)
-    return tuple(from_fused(operation, value, value.dtype, sharding, committed=placement.committed) for value in values)
+    return tuple(from_fused(operation, value, value.dtype, sharding, committed=devices.committed) for value in values)
 
 
 def _common_shape(operation: str, inputs: Sequence[Any]) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.blocks import Box
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
-from artifex_devices._array_ops.core.layout import (
+from artifex_devices._array_ops.core.operand_sharding import (
     Spec,
     allowing_uneven,
     any_explicit,
@@ -43,8 +43,8 @@ def get(x: Array, index: Any, operation: str = "index") -> Array:
             _check_explicit(operation, x, chosen)
         leader = _leading_index(x, chosen, index)
         picked = ((),) * chosen.rank if leader is None else spec_of(leader)
-        placement = x.sharding if leader is None else allowing_uneven(x.sharding, leader.sharding)
-        cached = chosen, sharding_with(placement, _indexed_spec(x, chosen, picked))
+        sharding = x.sharding if leader is None else allowing_uneven(x.sharding, leader.sharding)
+        cached = chosen, sharding_with(sharding, _indexed_spec(x, chosen, picked))
         if key is not None:
             if len(_basic) >= 4096:
                 _basic.clear()

@@ -14,7 +14,7 @@ from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import array_operand, replicated_array
 from artifex_devices._array_ops.core.blocks import Box, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.fused_small import small_value
-from artifex_devices._array_ops.core.layout import is_split, sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._base.checks import failure

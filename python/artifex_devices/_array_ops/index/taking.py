@@ -21,7 +21,7 @@ from artifex_devices._array_ops.core.arguments import (
     require_unsharded,
 )
 from artifex_devices._array_ops.core.blocks import Box, local_arrays
-from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import common_devices, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements, refuses
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
@@ -189,17 +189,17 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
                 expected=f"{-size} to {size - 1}",
             )
     arrays = [x for x in (arr, indices) if isinstance(x, Array)]
-    placement = common_placement("take_along_axis", arrays)
+    devices = common_devices("take_along_axis", arrays)
     shape = list(np.broadcast_shapes(*(x.shape[:axis] + x.shape[axis + 1 :] for x in (arr, indices))))
     shape.insert(axis, indices.shape[axis])
     spec: list[tuple[Hashable, ...]] = [()] * len(shape)
     used: set[Hashable] = set()
-    for x in filter(placement.shares_mesh, arrays):
+    for x in filter(devices.shares_mesh, arrays):
         for d, axes in enumerate(spec_of(x)):
             if not spec[d] and x.shape[d] == shape[d] and used.isdisjoint(axes):
                 spec[d] = axes
                 used.update(axes)
-    sharding = sharding_with(placement.sharding, tuple(spec))
+    sharding = sharding_with(devices.sharding, tuple(spec))
     sources = [Source("take_along_axis", x, sharding) for x in (arr, indices)]
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
@@ -211,7 +211,7 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
             parts.append(source.box(wanted, position))
         out[...] = np.take_along_axis(parts[0], parts[1], axis=axis)
 
-    return assemble("take_along_axis", tuple(shape), arr.dtype, sharding, committed=placement.committed, fill=fill)
+    return assemble("take_along_axis", tuple(shape), arr.dtype, sharding, committed=devices.committed, fill=fill)
 
 
 @implements(np.select)

@@ -22,7 +22,7 @@ from artifex_devices._array_ops.core.blocks import (
     shift,
     tiling,
 )
-from artifex_devices._array_ops.core.layout import common_placement, placed_as, sharding_with
+from artifex_devices._array_ops.core.operand_sharding import common_devices, placed_as, sharding_with
 from artifex_devices._array_ops.core.reading import SCALARS, Source, pieces_of_box
 from artifex_devices._array_ops.index.indexing import _window
 from artifex_devices._array_ops.index.selection import Selection, parse
@@ -141,9 +141,9 @@ def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, value
         _check_range(operation, x, value)
     _check_result(operation, x, ufunc, value)
     if isinstance(value, Array):
-        placement = common_placement(operation, [x, value])
-        if not x.sharding._same_devices(placement.sharding):
-            x = moved_to(operation, x, placement, sharding_with(placement.sharding, ((),) * x.ndim))
+        devices = common_devices(operation, [x, value])
+        if not x.sharding._same_devices(devices.sharding):
+            x = moved_to(operation, x, devices, sharding_with(devices.sharding, ((),) * x.ndim))
     is_mask = isinstance(index, Array) and index.dtype == bool and index.shape == x.shape
     if is_mask and (not isinstance(value, (Array, np.ndarray)) or value.ndim == 0):
         changed = value if ufunc is None else ufunc(x, value)

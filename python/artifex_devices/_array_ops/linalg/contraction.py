@@ -28,7 +28,14 @@ from artifex_devices._array_ops.core.blocks import (
     views_at,
 )
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
-from artifex_devices._array_ops.core.layout import Placement, Spec, common_placement, sharding_with, spec_in, spec_of
+from artifex_devices._array_ops.core.operand_sharding import (
+    OperandDevices,
+    Spec,
+    common_devices,
+    sharding_with,
+    spec_in,
+    spec_of,
+)
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable
@@ -50,10 +57,10 @@ _PIECE_PRODUCTS = 1 << 22
 _NARROW = frozenset(("float16", "bfloat16"))
 
 
-class _Plan(NamedTuple):
+class _ContractionPlan(NamedTuple):
     """How operands are contracted. The "work" has one dimension for each label, those of the result first."""
 
-    placement: Placement
+    devices: OperandDevices
     shape: tuple[int, ...]  # of the result
     sharding: Sharding  # of the result
     work: Sharding
@@ -65,7 +72,7 @@ class _Plan(NamedTuple):
     products: int  # number of multiplications
 
 
-_plans: dict[Any, _Plan] = clearable({})  # by all that _plan depends on
+_plans: dict[Any, _ContractionPlan] = clearable({})  # by all that _plan depends on
 
 
 def _plan(
@@ -74,7 +81,7 @@ def _plan(
     labels: Sequence[Labels],
     out_labels: Labels,
     broadcast: Callable[[Hashable], bool],
-) -> _Plan:
+) -> _ContractionPlan:
     """Returns the plan for operands like these."""
     seen = [(x.sharding, x.shape, x.committed, x.nbytes) if isinstance(x, Array) else x.shape for x in operands]
     key = (operation, *seen, *labels, out_labels)
@@ -86,16 +93,16 @@ def _plan(
     shape = tuple(sizes[label] for label in every)
     numbers = [tuple(map(every.index, own)) for own in labels]
     arrays = [x for x in operands if isinstance(x, Array)]
-    placement = common_placement(operation, arrays)
+    devices = common_devices(operation, arrays)
     spec = _core._contract_specs(
         operation,
-        placement.sharding,
+        devices.sharding,
         arrays,
         [own for own, x in zip(numbers, operands, strict=True) if isinstance(x, Array)],
         shape,
         len(out_labels),
     )
-    work = sharding_with(placement.sharding, spec)
+    work = sharding_with(devices.sharding, spec)
     indices = tuple(
         tuple(i if size == shape[i] else -1 for i, size in zip(own, x.shape, strict=True))
         for x, own in zip(operands, numbers, strict=True)
@@ -108,16 +115,16 @@ def _plan(
     has_terms = _core._holds_complete_runs(work, parts_of_sum)
     if len(_plans) >= 4096:
         _plans.clear()
-    _plans[key] = plan = _Plan(
-        placement=placement,
+    _plans[key] = plan = _ContractionPlan(
+        devices=devices,
         shape=shape[: len(out_labels)],
-        sharding=sharding_with(placement.sharding, out_spec),
+        sharding=sharding_with(devices.sharding, out_spec),
         work=work,
         places=places,
         indices=indices,
         targets=tuple(sharding_with(work, target) for target in targets),
         terms=_terms(places, shape, len(out_labels), indices) if parts_of_sum > 1 else (),
-        partial=None if has_terms else sharding_with(placement.sharding, (summed, *out_spec)),
+        partial=None if has_terms else sharding_with(devices.sharding, (summed, *out_spec)),
         products=math.prod(shape),
     )
     return plan
@@ -201,7 +208,7 @@ def contract(
     dtype = np.dtype(dtype)
     plan = _plan(operation, operands, labels, out_labels, broadcast)
     operands = [
-        moved_to(operation, x, plan.placement, target)
+        moved_to(operation, x, plan.devices, target)
         if isinstance(x, Array) and not x.sharding._same_devices(plan.work)
         else x
         for x, target in zip(operands, plan.targets, strict=True)
@@ -213,8 +220,8 @@ def contract(
     parts = []
     for x, index, target in zip(operands, plan.indices, plan.targets, strict=True):
         boxes: list[Box] = [tuple(box[i] if i >= 0 else slice(0, 1, 1) for i in index) for box in places.boxes]
-        parts.append(views_at(operation, x, plan.placement, places.positions, boxes, target))
-    committed = plan.placement.committed
+        parts.append(views_at(operation, x, plan.devices, places.positions, boxes, target))
+    committed = plan.devices.committed
     if plan.partial is None:
         result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=committed)
     else:
@@ -240,22 +247,22 @@ def contract(
 
 
 def _allocate_terms(
-    operation: str, plan: _Plan, dtype: Any, multiply: Multiply
+    operation: str, plan: _ContractionPlan, dtype: Any, multiply: Multiply
 ) -> tuple[Array, list[NDArray[Any]], Multiply]:
     """Returns an Array of the stacked terms of a sharded sum, the term in each buffer, and how to write it."""
     assert plan.partial is not None
     wide = dtype.name in _NARROW
     kind, shape = (np.float32 if wide else dtype), (len(plan.terms), *plan.shape)
-    stacked, blocks = allocate(operation, shape, kind, plan.partial, committed=plan.placement.committed)
+    stacked, blocks = allocate(operation, shape, kind, plan.partial, committed=plan.devices.committed)
     buffers = [blocks[number][0, ...] for number in buffers_at(plan.partial, plan.places.positions)]
     return stacked, buffers, (lambda out, parts, _: multiply(out, parts, True)) if wide else multiply
 
 
-def _sum_of_terms(operation: str, plan: _Plan, stacked: Array, dtype: Any) -> Array:
+def _sum_of_terms(operation: str, plan: _ContractionPlan, stacked: Array, dtype: Any) -> Array:
     """Sends all terms to the devices that need the sum, which add them in the order of the tiles, as _add_up does."""
     here = sharding_with(plan.sharding, ((), *spec_in(plan.sharding, len(plan.shape))))
-    blocks = local_arrays(operation, moved_to(operation, stacked, plan.placement, here), False, True)
-    result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=plan.placement.committed)
+    blocks = local_arrays(operation, moved_to(operation, stacked, plan.devices, here), False, True)
+    result, buffers = allocate(operation, plan.shape, dtype, plan.sharding, committed=plan.devices.committed)
     numbers = buffers_at(here, tiling(plan.sharding, plan.shape, operation).positions)
     tasks = [
         functools.partial(_add_terms, buffer, blocks[number])
@@ -276,7 +283,7 @@ def _add_terms(output: NDArray[Any], terms: NDArray[Any]) -> None:
 
 
 def _compute_fused(
-    operation: str, plan: _Plan, operands: Sequence[Any], dtype: Any, multiply: Multiply, blas: bool
+    operation: str, plan: _ContractionPlan, operands: Sequence[Any], dtype: Any, multiply: Multiply, blas: bool
 ) -> Array | None:
     """Computes one product, if operands and result are small."""
     if not is_small(math.prod(plan.shape) * dtype.itemsize, *(x.nbytes for x in operands)):
@@ -293,7 +300,7 @@ def _compute_fused(
         _add_up(multiply, value, [[part[box] for part, box in zip(parts, term, strict=True)] for term in plan.terms])
     else:
         multiply(value, parts, False)
-    return from_fused(operation, value, dtype, plan.sharding, committed=plan.placement.committed)
+    return from_fused(operation, value, dtype, plan.sharding, committed=plan.devices.committed)
 
 
 class _Job(NamedTuple):

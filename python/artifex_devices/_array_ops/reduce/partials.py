@@ -26,7 +26,7 @@ from artifex_devices._array_ops.core.blocks import (
     tiling,
 )
 from artifex_devices._array_ops.core.fused_small import from_fused, small_value
-from artifex_devices._array_ops.core.layout import common_placement, sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import common_devices, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import operand_parts, piece_along
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
@@ -58,7 +58,7 @@ class Rule(NamedTuple):
     piece_bytes: int = PIECE_BYTES  # largest size of a part, if parts can be split
 
 
-class _Plan(NamedTuple):
+class _ReductionPlan(NamedTuple):
     shape: tuple[int, ...]
     sharding: Sharding
     # For each tile of the result: buffers of the operand, one for each tile in tile order, and buffers of the result.
@@ -66,7 +66,9 @@ class _Plan(NamedTuple):
 
 
 @clearable_cache(maxsize=2048)
-def _plan(sharding: Sharding, shape: tuple[int, ...], spec: Any, axes: tuple[int, ...], keepdims: bool) -> _Plan:
+def _plan(
+    sharding: Sharding, shape: tuple[int, ...], spec: Any, axes: tuple[int, ...], keepdims: bool
+) -> _ReductionPlan:
     kept = [d for d in range(len(shape)) if keepdims or d not in axes]
     result_shape = tuple(1 if d in axes else shape[d] for d in kept)
     result = sharding_with(sharding, tuple(() if d in axes else spec[d] for d in kept))
@@ -86,7 +88,7 @@ def _plan(sharding: Sharding, shape: tuple[int, ...], spec: Any, axes: tuple[int
         (tuple(sources[tile][t] for t in sorted(sources[tile])), tuple(buffers))
         for tile, buffers in sorted(targets.items())
     )
-    return _Plan(result_shape, result, groups)
+    return _ReductionPlan(result_shape, result, groups)
 
 
 def reduce_parts(
@@ -105,15 +107,15 @@ def reduce_parts(
     `extras` are more operands that broadcast to x. Returns one Array for each dtype, sharded as x in the dimensions
     that are not reduced, or [into] after writing the only result to this ndarray.
     """
-    placement = common_placement(operation, [x, *(extra for extra in extras if isinstance(extra, Array))])
-    if not x.sharding._same_devices(placement.sharding):
-        x = moved_to(operation, x, placement, sharding_with(placement.sharding, ((),) * x.ndim))
+    devices = common_devices(operation, [x, *(extra for extra in extras if isinstance(extra, Array))])
+    if not x.sharding._same_devices(devices.sharding):
+        x = moved_to(operation, x, devices, sharding_with(devices.sharding, ((),) * x.ndim))
     for extra in extras:
         _check_broadcasts(operation, extra, x)
     if not rule.splits:
         require_unsharded(operation, x, axes)
     plan = _plan(x.sharding, x.shape, spec_of(x), axes, bool(keepdims))
-    committed = placement.committed
+    committed = devices.committed
     block = small_value(x) if not extras and into is None else None
     if block is not None:
         values = rule.finish(rule.local(Part(block, (0,) * block.ndim, ())))
@@ -123,7 +125,7 @@ def reduce_parts(
         ]
     places = tiling(x.sharding, x.shape, operation)
     shaped = [
-        operand_parts(operation, extra, placement, x.shape, x.sharding, places.positions, places.boxes)
+        operand_parts(operation, extra, devices, x.shape, x.sharding, places.positions, places.boxes)
         for extra in extras
     ]
     # Not to be written, but writable, because NumPy's argmax copies read-only memory.

@@ -19,7 +19,7 @@ from artifex_devices._array_ops.core.arguments import (
 )
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES, Tiling, local_arrays, outputs_of, run_all, tiling
 from artifex_devices._array_ops.core.fused_small import from_fused, small_value
-from artifex_devices._array_ops.core.layout import any_explicit, is_split, sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import any_explicit, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.per_block import apply_along, pieces_along
 from artifex_devices._array_ops.core.registry import implements_each, implements_ufunc
 from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype

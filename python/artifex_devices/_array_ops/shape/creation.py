@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import as_array, check_order, on_host, size_tuple
 from artifex_devices._array_ops.core.blocks import Box, allocate
-from artifex_devices._array_ops.core.layout import is_split, sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import require_unsharded
 from artifex_devices._array_ops.core.blocks import Box
-from artifex_devices._array_ops.core.layout import spec_of
+from artifex_devices._array_ops.core.operand_sharding import spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.linalg.contraction import contract

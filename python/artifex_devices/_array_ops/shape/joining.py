@@ -19,13 +19,13 @@ from artifex_devices._array_ops.core.arguments import (
 )
 from artifex_devices._array_ops.core.blocks import Box
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
-from artifex_devices._array_ops.core.layout import (
-    Placement,
+from artifex_devices._array_ops.core.operand_sharding import (
+    OperandDevices,
     Spec,
     any_explicit,
     broadcast_specs,
     can_shard,
-    common_placement,
+    common_devices,
     sharding_with,
     spec_of,
 )
@@ -92,13 +92,13 @@ def _joined(operation: str, parts: Sequence[Any], axis: int, out: Any, dtype: An
     first = parts[0].shape
     shape = (*first[:axis], ends[-1], *first[axis + 1 :])
     held = [x for x in parts if isinstance(x, Array)]
-    placement = common_placement(operation, held)
-    sharding = sharding_with(placement.sharding, _joined_spec(operation, placement, shape, axis, held))
+    devices = common_devices(operation, held)
+    sharding = sharding_with(devices.sharding, _joined_spec(operation, devices, shape, axis, held))
     sources = [Source(operation, x, sharding) for x in parts]
     fused = fused_values(parts) if into is None and is_small(*(x.nbytes for x in parts)) else None
     if fused is not None:
         value = np.concatenate(fused, axis, dtype=kind, casting="unsafe")
-        return from_fused(operation, value, kind, sharding, committed=placement.committed)
+        return from_fused(operation, value, kind, sharding, committed=devices.committed)
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         mine = box[axis]
@@ -110,23 +110,23 @@ def _joined(operation: str, parts: Sequence[Any], axis: int, out: Any, dtype: An
                 wanted = (*box[:axis], slice(low - begin, high - begin, 1), *box[axis + 1 :])
                 source.copy_box(target, wanted, position)
 
-    result = assemble(operation, shape, kind, sharding, committed=placement.committed, fill=fill)
+    result = assemble(operation, shape, kind, sharding, committed=devices.committed, fill=fill)
     return deliver(operation, result, into)
 
 
 def _joined_spec(
-    operation: str, placement: Placement, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]
+    operation: str, devices: OperandDevices, shape: tuple[int, ...], axis: int, arrays: Sequence[Array]
 ) -> Spec:
     """Returns the spec of the operands; the joined dimension is sharded as in the first, if that divides its size."""
     open_shape = (*shape[:axis], -1, *shape[axis + 1 :])  # sizes there do not matter
-    spec = list(broadcast_specs(operation, placement, open_shape, arrays))
+    spec = list(broadcast_specs(operation, devices, open_shape, arrays))
     used = {name for axes in spec for name in axes}
-    requested = [spec_of(x)[axis] for x in arrays if placement.shares_mesh(x)]
+    requested = [spec_of(x)[axis] for x in arrays if devices.shares_mesh(x)]
     wanted: tuple[Hashable, ...] = next((axes for axes in requested if axes and not used.intersection(axes)), ())
-    if isinstance(placement.sharding, NamedSharding) and can_shard(placement.sharding, wanted, shape[axis]):
+    if isinstance(devices.sharding, NamedSharding) and can_shard(devices.sharding, wanted, shape[axis]):
         spec[axis] = wanted
     for axes in requested:
-        if axes and axes != spec[axis] and any_explicit(placement.sharding, axes):
+        if axes and axes != spec[axis] and any_explicit(devices.sharding, axes):
             raise failure(
                 ShardingTypeError,
                 operation,

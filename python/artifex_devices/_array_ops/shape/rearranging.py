@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._array_ops.core.arguments import axis_tuple, on_host
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, copy_views, tiling
-from artifex_devices._array_ops.core.layout import Spec, any_explicit, is_split, sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import Spec, any_explicit, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.shape.reshaping import ravel, reshape, same_bytes

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import axis_tuple, refuse_bool_axis, size_tuple
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
-from artifex_devices._array_ops.core.layout import Spec, is_split, sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import Spec, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr

@@ -51,7 +51,7 @@ class Event(NamedTuple):
         return f"{self.time_s:.6f} process {self.process} {self.kind}: {self.text}"
 
 
-class _Turn:
+class _ScheduledProcess:
     """The state of one process."""
 
     def __init__(self, index: int) -> None:
@@ -81,8 +81,8 @@ class Scheduler:
         self._generator = random.Random(seed)
         self._network = Network(self._generator)
         self._faults = FaultPlan(faults, count, self._generator)
-        self._turns = [_Turn(index) for index in range(count)]
-        self._alive = list(self._turns)  # those that have not ended
+        self._scheduled = [_ScheduledProcess(index) for index in range(count)]
+        self._alive = list(self._scheduled)  # those that have not ended
         self._weights = [self._generator.choice(_WEIGHTS) for _ in range(count)]
         self._arrival_weight = self._generator.choice(_WEIGHTS)
         self._mutex = threading.RLock()  # guards everything here
@@ -98,16 +98,16 @@ class Scheduler:
         """Runs `body(process)` in a thread for each process; returns when all have ended."""
         threads = []
         try:
-            for turn in self._turns:
-                threads.append(DaemonThread(f"simulated process {turn.index}", self._play, turn, body))
+            for scheduled in self._scheduled:
+                threads.append(DaemonThread(f"simulated process {scheduled.index}", self._play, scheduled, body))
                 threads[-1].start()
             with self._mutex:
                 self._choose()
             self._is_over.acquire()
         finally:
             self.stop()
-            for turn, thread in zip(self._turns, threads, strict=False):
-                self._resume(turn)  # unwinds the thread, where it waits
+            for scheduled, thread in zip(self._scheduled, threads, strict=False):
+                self._resume(scheduled)  # unwinds the thread, where it waits
                 thread.join(_END_S)
         if self._error is not None:
             raise self._error
@@ -118,18 +118,18 @@ class Scheduler:
             self._is_stopping = True
             self._is_over.release()
 
-    def _play(self, turn: _Turn, body: Callable[[int], None]) -> None:
+    def _play(self, scheduled: _ScheduledProcess, body: Callable[[int], None]) -> None:
         try:
-            self._pause(turn)
-            body(turn.index)
+            self._pause(scheduled)
+            body(scheduled.index)
         except Unwound:
             pass
         finally:
             with self._mutex:
-                turn.state = _ENDED
-                self._alive.remove(turn)
-                self._resume(turn)  # unwinds another thread of the process, where it waits
-                self._yield_turn(turn)
+                scheduled.state = _ENDED
+                self._alive.remove(scheduled)
+                self._resume(scheduled)  # unwinds another thread of the process, where it waits
+                self._yield(scheduled)
 
     # --- called by the processes
 
@@ -140,18 +140,18 @@ class Scheduler:
 
         A wait ends at `deadline` only while a fault has stopped a process: otherwise a wait for nothing is a deadlock.
         """
-        turn = self._turns[process]
+        scheduled = self._scheduled[process]
         with self._mutex:
-            self._check_runs(turn)
-            turn.is_done, turn.until, turn.deadline, turn.state = is_done, until, deadline, _WAITING
-            turn.has_news = True
-            self._yield_turn(turn)
-        self._pause(turn)
+            self._check_runs(scheduled)
+            scheduled.is_done, scheduled.until, scheduled.deadline, scheduled.state = is_done, until, deadline, _WAITING
+            scheduled.has_news = True
+            self._yield(scheduled)
+        self._pause(scheduled)
 
     def begin(self, process: int, text: str) -> None:
         """Notes the beginning of an operation, at which a fault may occur."""
         with self._mutex:
-            self._check_runs(self._turns[process])
+            self._check_runs(self._scheduled[process])
             self._log(process, "begin", text)
             fault = self._faults.operation(process, text)
         if fault is not None:
@@ -160,7 +160,7 @@ class Scheduler:
     def send(self, buffer: memoryview, sender: int, receiver: int, tag: int) -> SimulatedMessage:
         """Sends bytes, or is the place of a fault."""
         with self._mutex:
-            self._check_runs(self._turns[sender])
+            self._check_runs(self._scheduled[sender])
             fault = self._faults.message(sender) if tag >= 0 else None
         if fault is not None:
             self.strike(sender, fault)
@@ -173,9 +173,9 @@ class Scheduler:
         """Adds memory for the next message of a sender."""
         message = SimulatedMessage(buffer)
         with self._mutex:
-            self._check_runs(self._turns[receiver])
+            self._check_runs(self._scheduled[receiver])
             self._network.channel(sender, receiver, tag).await_data(message)
-            self._turns[sender].has_news = True
+            self._scheduled[sender].has_news = True
         return message
 
     def report(self, sender: int, receiver: int, call: Callable[[], None]) -> None:
@@ -183,7 +183,7 @@ class Scheduler:
 
         def arrive() -> None:
             call()
-            self._turns[receiver].was_notified = True
+            self._scheduled[receiver].was_notified = True
 
         with self._mutex:
             self._network.report(sender, receiver, arrive)
@@ -191,15 +191,15 @@ class Scheduler:
     def notify(self, process: int) -> None:
         """Ends a wait of a process; another thread of it may call this."""
         with self._mutex:
-            self._turns[process].was_notified = True
+            self._scheduled[process].was_notified = True
 
     def strike(self, process: int, fault: Fault) -> None:
         """Lets a fault occur in the calling process."""
-        turn = self._turns[process]
+        scheduled = self._scheduled[process]
         with self._mutex:
             self._log(process, "fault", fault.text)
             if fault.seconds is not None:
-                turn.stalled_until = self.now + fault.seconds
+                scheduled.stalled_until = self.now + fault.seconds
         if fault.seconds is not None:
             self.wait(process, lambda: True)
             return
@@ -207,14 +207,14 @@ class Scheduler:
             self.lost.append(process)
             self._network.lose(process)
             self.on_lost(process)
-            turn.state = _PARKED  # until the end of the run: its `finally` blocks must not act before that
-            self._yield_turn(turn)
-        self._pause(turn)
+            scheduled.state = _PARKED  # until the end of the run: its `finally` blocks must not act before that
+            self._yield(scheduled)
+        self._pause(scheduled)
 
     def check_runs(self, process: int) -> None:
         """Raises Unwound in a process that has been ended, also where its program has caught that before."""
         with self._mutex:
-            self._check_runs(self._turns[process])
+            self._check_runs(self._scheduled[process])
 
     def log(self, process: int, kind: str, text: str) -> None:
         """Adds an event."""
@@ -227,25 +227,25 @@ class Scheduler:
     def _log(self, process: int, kind: str, text: str) -> None:
         self.events.append(Event(self.now, process, kind, text))
 
-    def _check_runs(self, turn: _Turn) -> None:
-        if self._is_stopping or turn.state in (_PARKED, _ENDED):
+    def _check_runs(self, scheduled: _ScheduledProcess) -> None:
+        if self._is_stopping or scheduled.state in (_PARKED, _ENDED):
             raise Unwound
 
-    def _resume(self, turn: _Turn) -> None:
+    def _resume(self, scheduled: _ScheduledProcess) -> None:
         with self._mutex:
-            if turn.may_run.locked():
-                turn.may_run.release()
+            if scheduled.may_run.locked():
+                scheduled.may_run.release()
 
-    def _pause(self, turn: _Turn) -> None:
+    def _pause(self, scheduled: _ScheduledProcess) -> None:
         """Waits, without the mutex, until the scheduler chooses the process."""
-        turn.may_run.acquire()
+        scheduled.may_run.acquire()
         with self._mutex:
-            self._check_runs(turn)
+            self._check_runs(scheduled)
 
-    def _yield_turn(self, turn: _Turn) -> None:
-        if self._running == turn.index:
+    def _yield(self, scheduled: _ScheduledProcess) -> None:
+        if self._running == scheduled.index:
             try:
-                self.on_yield(turn.index)
+                self.on_yield(scheduled.index)
                 self._choose()
             except BaseException as error:  # not of this process: `run` raises it
                 self._error = error
@@ -256,47 +256,56 @@ class Scheduler:
         self._running = None
         while not self._is_stopping:
             arriving = self._network.deliverable()
-            turns = [turn for turn in self._alive if self._can_run(turn)]
-            if not arriving and not turns:
+            runnable = [scheduled for scheduled in self._alive if self._can_run(scheduled)]
+            if not arriving and not runnable:
                 if not self._advance_clock() and not self._report_deadlock():
                     self._is_over.release()
                     return
                 continue
             self.now += _STEP_S
             arrivals = self._arrival_weight * arriving
-            sums = list(accumulate((self._weights[turn.index] for turn in turns), initial=arrivals))
+            sums = list(accumulate((self._weights[scheduled.index] for scheduled in runnable), initial=arrivals))
             drawn = self._generator.random() * sums[-1]
             if drawn < arrivals:
                 channel, text = self._network.deliver(int(drawn / self._arrival_weight))
-                self._turns[channel.sender].has_news = self._turns[channel.receiver].has_news = True
+                self._scheduled[channel.sender].has_news = self._scheduled[channel.receiver].has_news = True
                 self._log(channel.receiver, "arrive", text)
                 continue
-            chosen = turns[bisect(sums, drawn, 0, len(sums) - 1) - 1]
+            chosen = runnable[bisect(sums, drawn, 0, len(sums) - 1) - 1]
             self._running = chosen.index
             chosen.state = _RUNNING
             chosen.was_notified = False
             self._resume(chosen)
             return
 
-    def _can_run(self, turn: _Turn) -> bool:
-        if turn.state != _WAITING:
-            return turn.state == _READY
-        if turn.stalled_until > self.now:
+    def _can_run(self, scheduled: _ScheduledProcess) -> bool:
+        if scheduled.state != _WAITING:
+            return scheduled.state == _READY
+        if scheduled.stalled_until > self.now:
             return False
-        if turn.has_news:
-            turn.has_news = False
-            turn.can_continue = turn.is_done()
-        return turn.can_continue or turn.was_notified or self.now >= turn.until or self.now >= turn.deadline
+        if scheduled.has_news:
+            scheduled.has_news = False
+            scheduled.can_continue = scheduled.is_done()
+        return (
+            scheduled.can_continue
+            or scheduled.was_notified
+            or self.now >= scheduled.until
+            or self.now >= scheduled.deadline
+        )
 
-    def _deadline_of(self, turn: _Turn) -> float:
-        is_stalled = any(each.stalled_until > self.now for each in self._turns if each.state == _WAITING)
-        return turn.deadline if is_stalled else math.inf
+    def _deadline_of(self, scheduled: _ScheduledProcess) -> float:
+        is_stalled = any(each.stalled_until > self.now for each in self._scheduled if each.state == _WAITING)
+        return scheduled.deadline if is_stalled else math.inf
 
     def _advance_clock(self) -> bool:
         """Moves the virtual time to the next end of a wait; returns whether there is one."""
-        waiting = [turn for turn in self._turns if turn.state == _WAITING]
-        times = [turn.stalled_until for turn in waiting if turn.stalled_until > self.now]
-        times += [min(turn.until, self._deadline_of(turn)) for turn in waiting if turn.stalled_until <= self.now]
+        waiting = [scheduled for scheduled in self._scheduled if scheduled.state == _WAITING]
+        times = [scheduled.stalled_until for scheduled in waiting if scheduled.stalled_until > self.now]
+        times += [
+            min(scheduled.until, self._deadline_of(scheduled))
+            for scheduled in waiting
+            if scheduled.stalled_until <= self.now
+        ]
         earliest = min(times, default=math.inf)
         if math.isinf(earliest):
             return False
@@ -305,12 +314,16 @@ class Scheduler:
 
     def _report_deadlock(self) -> bool:
         """Ends the waits of all processes that wait for each other; returns whether there are any."""
-        waiting = [turn for turn in self._turns if turn.state == _WAITING and turn.stalled_until <= self.now]
+        waiting = [
+            scheduled
+            for scheduled in self._scheduled
+            if scheduled.state == _WAITING and scheduled.stalled_until <= self.now
+        ]
         if not waiting or self._has_deadlock:
             return False
         self._has_deadlock = True
-        for turn in waiting:
-            self._log(turn.index, "deadlock", "waits, and no process can go on")
-            turn.was_notified = True
+        for scheduled in waiting:
+            self._log(scheduled.index, "deadlock", "waits, and no process can go on")
+            scheduled.was_notified = True
         self.on_deadlock()
         return True

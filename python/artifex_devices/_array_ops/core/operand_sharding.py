@@ -47,7 +47,7 @@ def can_shard(sharding: NamedSharding, axes: tuple[Hashable, ...], size: int) ->
     return sharding.uneven == "last-short" or size % num_parts(sharding, axes) == 0
 
 
-class Placement(NamedTuple):
+class OperandDevices(NamedTuple):
     """The devices that an operation runs on: those of its committed operands."""
 
     sharding: Sharding  # has the mesh, the memory kind and the policy for uneven dimensions; its spec is not used
@@ -63,7 +63,7 @@ class Placement(NamedTuple):
         return isinstance(its, SingleDeviceSharding) and its.device_set == mine.device_set
 
 
-def common_placement(operation: str, arrays: Sequence[Array]) -> Placement:
+def common_devices(operation: str, arrays: Sequence[Array]) -> OperandDevices:
     """Returns the devices of the committed Arrays, else of the first one.
 
     The mesh is that of the first sharded operand, so that a replicated operand before it does not matter. Uneven shards
@@ -71,7 +71,7 @@ def common_placement(operation: str, arrays: Sequence[Array]) -> Placement:
     """
     first = arrays[0]
     if len(arrays) == 1:
-        return Placement(first.sharding, first.committed)
+        return OperandDevices(first.sharding, first.committed)
     committed = [x for x in arrays if x.committed]
     leader = _leading_sharding(committed or arrays, arrays)
     if any(x.sharding is not leader and not x.sharding._same_devices(leader) for x in committed):
@@ -88,7 +88,7 @@ def common_placement(operation: str, arrays: Sequence[Array]) -> Placement:
             got=details,
             fix="move one: ad.device_put(x, y.sharding)",
         )
-    return Placement(leader, committed=bool(committed))
+    return OperandDevices(leader, committed=bool(committed))
 
 
 def _leading_sharding(candidates: Sequence[Array], arrays: Sequence[Array]) -> Sharding:
@@ -112,9 +112,9 @@ def allowing_uneven(sharding: Sharding, other: Sharding) -> Sharding:
     return NamedSharding(sharding.mesh, sharding.spec, memory_kind=sharding.memory_kind, uneven=other.uneven)
 
 
-def broadcast_specs(operation: str, placement: Placement, shape: tuple[int, ...], arrays: Sequence[Array]) -> Spec:
+def broadcast_specs(operation: str, devices: OperandDevices, shape: tuple[int, ...], arrays: Sequence[Array]) -> Spec:
     """Returns the spec of an element-wise result: each dimension is sharded as in the first operand that shards it."""
-    return _core._broadcast_specs(operation, placement.sharding, shape, arrays)
+    return _core._broadcast_specs(operation, devices.sharding, shape, arrays)
 
 
 def ids_text(sharding: Sharding) -> str:
