@@ -141,7 +141,11 @@ class Config:
             raise _unknown(_UPDATE, name)
 
     def read(self, name: str) -> Any:
-        """Returns the value of an option in the calling context; AttributeError for an unknown name."""
+        """Returns the value of an option in the calling context.
+
+        Raises:
+            AttributeError: There is no option of this name.
+        """
         if name in _SCOPED:
             return _core._scoped_option(name)
         if name in _PLATFORMS:

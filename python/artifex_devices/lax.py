@@ -352,22 +352,39 @@ def pbroadcast(x: Any, axis_name: AxisNames, source: int) -> Any:
 
 
 def axis_index(axis_name: AxisNames) -> np.int32:
-    """Returns this participant's index along an axis, or row-major along several as named; NameError if unbound."""
+    """Returns this participant's index along an axis, or row-major along several as named.
+
+    Raises:
+        NameError: The body binds no axis of this name.
+    """
     return np.int32(group_of("axis_index", axis_name).index)
 
 
 def axis_size(axis_name: AxisNames) -> int:
-    """Returns the number of members of an axis, or of several together; NameError if unbound."""
+    """Returns the number of members of an axis, or of several together.
+
+    Raises:
+        NameError: The body binds no axis of this name.
+    """
     return group_of("axis_size", axis_name).size
 
 
 def pvary(x: T, axis_name: AxisNames) -> T:
-    """Returns x: values do not record the axes over which they vary. NameError for an unbound name."""
+    """Returns x: values do not record the axes over which they vary.
+
+    Raises:
+        NameError: The body binds no axis of this name.
+    """
     group_of("pvary", axis_name)
     return x
 
 
 def pcast(x: T, axis_name: AxisNames, *, to: str) -> T:
-    """Returns x, as pvary; ValueError unless `to` is "varying" or "reduced"."""
+    """Returns x, as pvary.
+
+    Raises:
+        NameError: The body binds no axis of this name.
+        ValueError: `to` is neither "varying" nor "reduced".
+    """
     check_choice("pcast", "to", to, ("varying", "reduced"))
     return pvary(x, axis_name)

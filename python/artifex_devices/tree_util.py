@@ -333,6 +333,9 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
     """Returns whether all items are leaves.
 
+    Raises:
+        TypeError: `iterable` cannot be iterated over.
+
     Example:
         >>> from artifex_devices import tree_util
         >>> tree_util.all_leaves([1, "text"]), tree_util.all_leaves([1, None])

@@ -60,22 +60,38 @@ def local_devices(process_index: int | None = None, backend: str | Client | None
 
 
 def device_count(backend: str | Client | None = None) -> int:
-    """Returns the number of devices of all processes; RuntimeError for a backend that is not available."""
+    """Returns the number of devices of all processes.
+
+    Raises:
+        RuntimeError: The backend is not available.
+    """
     return client_of("device_count", backend).device_count()
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
-    """Returns the number of devices of this process; RuntimeError for a backend that is not available."""
+    """Returns the number of devices of this process.
+
+    Raises:
+        RuntimeError: The backend is not available.
+    """
     return client_of("local_device_count", backend).local_device_count()
 
 
 def process_count(backend: str | Client | None = None) -> int:
-    """Returns the number of processes of the world; RuntimeError for a backend that is not available."""
+    """Returns the number of processes of the world.
+
+    Raises:
+        RuntimeError: The backend is not available.
+    """
     return client_of("process_count", backend).process_count()
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """Returns the number of this process, from 0; RuntimeError for a backend that is not available."""
+    """Returns the number of this process, from 0.
+
+    Raises:
+        RuntimeError: The backend is not available.
+    """
     return client_of("process_index", backend).process_index()
 
 

@@ -101,6 +101,9 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
         simple: Whether to write names and numbers only, so that 'a' and .a look the same.
         separator: The text between entries.
 
+    Raises:
+        TypeError: `keys` is not a path.
+
     Example:
         >>> from artifex_devices import tree_util
         >>> [(path, _)] = tree_util.tree_flatten_with_path({"a": [1]})[0]
