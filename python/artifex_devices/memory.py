@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.checks import check_int, failure
+from artifex_devices._base.checks import check_int, entered_twice, never_entered
 from artifex_devices._base.text import bytes_text, shortened, shortened_list, table_lines
 from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
 from artifex_devices._runtime.memory_kinds import MemorySpace
@@ -61,12 +61,8 @@ class MemoryReport:
     def __enter__(self) -> MemoryReport:
         """Starts to measure; RuntimeError if it has measured a block already."""
         if self._window is not None:
-            raise failure(
-                RuntimeError,
-                "memory_report",
-                "this report has measured a block already",
-                expected="a new one for each block",
-                fix="write `with memory_report() as report:` again",
+            raise entered_twice(
+                "memory_report", "this report has measured a block already", "memory_report() as report:"
             )
         self._window = _MemoryWindow()
         self._is_open = True
@@ -74,13 +70,7 @@ class MemoryReport:
 
     def __exit__(self, *_: object) -> None:
         if self._window is None:
-            raise failure(
-                RuntimeError,
-                "memory_report",
-                "left without having been entered",
-                expected="a `with` block",
-                fix="write `with memory_report() as report:`",
-            )
+            raise never_entered("memory_report", "memory_report() as report")
         self._window.close()
         self._update()
         self._is_open = False

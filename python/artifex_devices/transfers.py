@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from artifex_devices._base.checks import check_choice, check_type, failure
+from artifex_devices._base.checks import check_choice, check_type, entered_twice, never_entered
 from artifex_devices._base.html import NotebookText, facts, page, table
 from artifex_devices._base.text import bytes_text, table_lines
 from artifex_devices._core import _TransferRecording
@@ -77,25 +77,15 @@ class TransferReport(NotebookText):
     def __enter__(self) -> TransferReport:
         """Starts to record; RuntimeError if it has recorded a block already."""
         if self._recording is not None:
-            raise failure(
-                RuntimeError,
-                "transfers.record",
-                "this report has recorded a block already",
-                expected="a new one for each block",
-                fix="write `with transfers.record() as report:` again",
+            raise entered_twice(
+                "transfers.record", "this report has recorded a block already", "transfers.record() as report:"
             )
         self._recording = _TransferRecording()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._recording is None:
-            raise failure(
-                RuntimeError,
-                "transfers.record",
-                "left without having been entered",
-                expected="a `with` block",
-                fix="write `with transfers.record() as report:`",
-            )
+            raise never_entered("transfers.record", "transfers.record() as report")
         self._recording.stop()
 
     @property

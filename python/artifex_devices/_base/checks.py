@@ -38,6 +38,19 @@ def failure(
     return error(f"{operation}: {problem}; expected {expected}{found}{'; ' if fix else ''}{fix}")
 
 
+def entered_twice(operation: str, what: str, block: str) -> RuntimeError:
+    """Returns the error for a second `with` block of an object that records one."""
+    return failure(
+        RuntimeError, operation, what, expected="a new one for each block", fix=f"write `with {block}` again"
+    )
+
+
+def never_entered(operation: str, block: str) -> RuntimeError:
+    """Returns the error for the end of a `with` block that has not begun."""
+    problem = "left without having been entered"
+    return failure(RuntimeError, operation, problem, expected="a `with` block", fix=f"write `with {block}:`")
+
+
 def wrong_type(
     operation: str,
     name: str,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artifex_devices import _core
-from artifex_devices._base.checks import check_type, failure
+from artifex_devices._base.checks import check_type, entered_twice, never_entered
 from artifex_devices._base.digest import digest_of
 from artifex_devices._core import Client
 from artifex_devices.distributed import transport as transports
@@ -53,13 +53,7 @@ class _OpenTrace(Trace):
     def __enter__(self) -> Trace:
         """Starts to record; RuntimeError if it has recorded a block already, OSError if there is no folder for it."""
         if self._recording is not None:
-            raise failure(
-                RuntimeError,
-                "trace",
-                "this trace has recorded a block already",
-                expected="a new one for each block",
-                fix="write `with profiler.trace(...)` again",
-            )
+            raise entered_twice("trace", "this trace has recorded a block already", "profiler.trace(...)")
         if self._path is not None and not self._path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)} for the trace", str(self._path.parent))
         self._client = _core._current_client()
@@ -69,13 +63,7 @@ class _OpenTrace(Trace):
     def __exit__(self, kind: object, *_: object) -> None:
         recording, client = self._recording, self._client
         if recording is None or client is None:
-            raise failure(
-                RuntimeError,
-                "trace",
-                "left without having been entered",
-                expected="a `with` block",
-                fix="write `with profiler.trace(...):`",
-            )
+            raise never_entered("trace", "profiler.trace(...)")
         recording.stop()
         own, count = client.process_index(), client.process_count()
         in_job = count > 1 and transports.is_installed(client)

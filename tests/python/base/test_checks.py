@@ -73,3 +73,18 @@ def test_other_values_raise_the_standard_message(check, error, message):
     with pytest.raises(error) as caught:
         check()
     assert str(caught.value) == f"f: {message}"
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"expected": "2 axes"}, "op: it is wrong; expected 2 axes"),
+        ({"expected": (2, 4), "got": None}, "op: it is wrong; expected (2, 4), got None"),
+        ({"expected": 1, "fix": "write 1"}, "op: it is wrong; expected 1; write 1"),
+        ({"expected": 1, "got": 2, "fix": "write 1"}, "op: it is wrong; expected 1, got 2; write 1"),
+    ],
+)
+def test_a_failure_joins_its_parts(parts, message):
+    error = checks.failure(KeyError, "op", "it is wrong", **parts)
+    assert type(error) is KeyError
+    assert error.args == (message,)
