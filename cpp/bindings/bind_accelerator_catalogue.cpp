@@ -86,7 +86,7 @@ void bind_accelerator_catalogue(py::module_& module) {
         for (const Accelerator& row : accelerator_catalogue()) rows.append(row_of(row));
         return rows;
       },
-      "The accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.");
+      "Returns the accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.");
   module.def(
       "catalogue_sources",
       [] {
@@ -96,7 +96,7 @@ void bind_accelerator_catalogue(py::module_& module) {
         }
         return rows;
       },
-      "(id, title, address) of the catalogue's sources.");
+      "Returns (id, title, address) of the catalogue's sources.");
   module.def(
       "find_accelerator",
       [](const std::string& by, const std::string& text) {
@@ -106,7 +106,7 @@ void bind_accelerator_catalogue(py::module_& module) {
         return name_of(find_accelerator_of_type(text));
       },
       py::arg("by"), py::arg("text"),
-      "Name of the accelerator that `text` means, or None; `by` is \"name\", \"kind\" (what the device calls itself), "
+      "Returns the name of the accelerator that `text` means, or None; `by` is \"name\", \"kind\" (what the device calls itself), "
       "\"pci\" (\"10de:2330\") or \"type\" (a HardwareType's value).");
 }
 

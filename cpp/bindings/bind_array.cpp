@@ -203,8 +203,8 @@ void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
           },
           "Deletes the Array and its shards in this process. Memory is freed when its last view is gone. A second call "
           "does nothing.")
-      .def("is_deleted", by_reference(&Array::is_deleted), "Whether it was deleted or donated.")
-      .def("is_ready", by_reference(&Array::is_ready), "Whether its data is written. Never waits.")
+      .def("is_deleted", by_reference(&Array::is_deleted), "Returns whether the Array was deleted or donated.")
+      .def("is_ready", by_reference(&Array::is_ready), "Returns whether the data is written. Never waits.")
       .def(
           "block_until_ready",
           [](const py::object& self) {
@@ -231,7 +231,7 @@ Raises:
             self.check_alive("on_device_size_in_bytes");
             return self.on_device_size_in_bytes();
           },
-          "Number of bytes on all devices, replicas counted.")
+          "Returns the number of bytes on all devices, replicas counted.")
       .def(
           "unsafe_buffer_pointer",
           [](const Array& self) {
@@ -257,7 +257,7 @@ void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
           "The only element as a Python number. Raises ValueError for an Array of several elements.")
       .def(
           "tolist", [](Array& self) { return value_of(self.shared_from_this(), "tolist").attr("tolist")(); },
-          "The elements as nested lists of Python numbers.")
+          "Returns the elements as nested lists of Python numbers.")
       .def("__float__", [](Array& self) { return py::float_(scalar_of(self.shared_from_this(), "float")); })
       .def("__int__",
            [](Array& self) {
@@ -314,7 +314,7 @@ Example:
           "sharding", [](const Array& self) { return std::const_pointer_cast<Sharding>(self.sharding()); },
           "Its sharding: how it is placed on its devices.")
       .def_property_readonly("device", &device_of, "Device that holds it, or its sharding if it is on several devices.")
-      .def("devices", &devices_of_array, "Set of the devices that hold it.")
+      .def("devices", &devices_of_array, "Returns the set of the devices that hold the Array.")
       .def_property_readonly("committed", by_reference(&Array::committed),
                              "Whether the caller chose its device or sharding.")
       .def_property_readonly(
@@ -341,7 +341,7 @@ Example:
             }
             return self->shard_data(devices.addressable_position(index));
           },
-          py::arg("index"), "The shard of the `index`-th device of this process, in mesh order, as an Array.");
+          py::arg("index"), "Returns the shard of the `index`-th device of this process, in mesh order, as an Array.");
   add_fast_property<&fast_sharding>(array, "sharding");
   add_fast_property<&fast_shape>(array, "shape");
   add_fast_property<&fast_dtype>(array, "dtype");

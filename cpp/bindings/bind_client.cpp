@@ -87,7 +87,7 @@ void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
   client
       .def(
           "devices", [](Client& self) { return py::list(devices_of(self.shared_from_this())); },
-          "All devices, in order of id: a new list.")
+          "Returns all devices, in order of id: a new list.")
       .def(
           "local_devices",
           [](Client& self, const py::typing::Optional<py::int_>& process_index) {
@@ -102,9 +102,11 @@ void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
 Raises:
     ValueError: The process does not exist.
 )")
-      .def("device_count", by_reference(&Client::device_count), "Number of devices in all processes.")
-      .def("local_device_count", by_reference(&Client::local_device_count), "Number of devices of this process.")
-      .def("process_count", by_reference(&Client::process_count), "Number of processes that share the world.")
+      .def("device_count", by_reference(&Client::device_count), "Returns the number of devices in all processes.")
+      .def("local_device_count", by_reference(&Client::local_device_count),
+           "Returns the number of devices of this process.")
+      .def("process_count", by_reference(&Client::process_count),
+           "Returns the number of processes that share the world.")
       .def(
           "process_host",
           [](const Client& self, const IntArgument& process_index) {
@@ -118,8 +120,8 @@ Raises:
 Raises:
     ValueError: The process does not exist.
 )")
-      .def("process_index", by_reference(&Client::process_index), "Rank of this process.")
-      .def("host_id", by_reference(&Client::process_index), "The older name of process_index.")
+      .def("process_index", by_reference(&Client::process_index), "Returns the rank of this process.")
+      .def("host_id", by_reference(&Client::process_index), "Returns process_index(), of which this is the older name.")
       .def(
           "device_from_local_hardware_id",
           [](const Client& self, const IntArgument& id) {
@@ -142,7 +144,7 @@ Example:
     ...     client.live_arrays()
     [Array([0, 1, 2], dtype=int64)]
 )")
-      .def("live_buffers", &arrays_of, "The older name of live_arrays.")
+      .def("live_buffers", &arrays_of, "Returns live_arrays(), of which this is the older name.")
       .def(
           "buffer_from_pyval",
           [](const py::object& self, const py::object& argument, const py::object& device, const py::object& force_copy,

@@ -216,7 +216,7 @@ Example:
 )")
       .def(
           "devices", [](const Handle& self) { return py::list(devices_of(cluster_client(self))); },
-          R"(Devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
+          R"(Returns devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
 
 A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
 `platform` and `memory_bytes`. Ids count slice by slice, in a slice chip by chip with x fastest, on a chip core by core. As
@@ -225,7 +225,7 @@ long as one of them is alive, further calls return the same devices.
       .def(
           "describe",
           [](const py::object& self) -> py::str { return call_python(python_modules::kCluster, "describe", self); },
-          "Lines of text about its parts: each number with its source.")
+          "Formats lines of text about the parts: each number with its source.")
       .def("_repr_html_",
            [](const py::object& self) { return call_python(python_modules::kHtml, "cluster_html", self); })
       .def(

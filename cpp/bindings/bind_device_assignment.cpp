@@ -107,9 +107,9 @@ Raises:
     TypeError: `data` is not a bytes-like object.
     ValueError: The bytes are not such a message, or `create` would refuse the assignment.
 )")
-      .def("replica_count", by_reference(&DeviceAssignment::replica_count), "Number of replicas.")
+      .def("replica_count", by_reference(&DeviceAssignment::replica_count), "Returns the number of replicas.")
       .def("computation_count", by_reference(&DeviceAssignment::computation_count),
-           "Number of computations of each replica.")
+           "Returns the number of computations of each replica.")
       .def(
           "device_ordinal",
           [](const DeviceAssignment& self, const IntArgument& replica, const IntArgument& computation) {

@@ -233,7 +233,7 @@ class Client:
 
     def device_count(self) -> int:
         """
-        Number of devices in all processes.
+        Returns the number of devices in all processes.
         """
 
     def device_from_local_hardware_id(self, local_hardware_id: int) -> Device:
@@ -243,7 +243,7 @@ class Client:
 
     def devices(self) -> list[Device]:
         """
-        All devices, in order of id: a new list.
+        Returns all devices, in order of id: a new list.
         """
 
     def get_default_layout(self, dtype: typing.Any, shard_shape: typing.Any, device: typing.Any) -> PjRtLayout:
@@ -270,7 +270,7 @@ class Client:
 
     def host_id(self) -> int:
         """
-        The older name of process_index.
+        Returns process_index(), of which this is the older name.
         """
 
     def live_arrays(self) -> list[Array]:
@@ -288,12 +288,12 @@ class Client:
 
     def live_buffers(self) -> list[Array]:
         """
-        The older name of live_arrays.
+        Returns live_arrays(), of which this is the older name.
         """
 
     def local_device_count(self) -> int:
         """
-        Number of devices of this process.
+        Returns the number of devices of this process.
         """
 
     def local_devices(self, process_index: int | None = None) -> list[Device]:
@@ -306,7 +306,7 @@ class Client:
 
     def process_count(self) -> int:
         """
-        Number of processes that share the world.
+        Returns the number of processes that share the world.
         """
 
     def process_host(self, process_index: int) -> str:
@@ -319,7 +319,7 @@ class Client:
 
     def process_index(self) -> int:
         """
-        Rank of this process.
+        Returns the rank of this process.
         """
 
     @property
@@ -789,7 +789,7 @@ class DeviceAssignment:
     def __repr__(self) -> str: ...
     def computation_count(self) -> int:
         """
-        Number of computations of each replica.
+        Returns the number of computations of each replica.
         """
 
     def device_ordinal(self, replica: int, computation: int) -> int:
@@ -804,7 +804,7 @@ class DeviceAssignment:
 
     def replica_count(self) -> int:
         """
-        Number of replicas.
+        Returns the number of replicas.
         """
 
     def serialize(self) -> bytes:
@@ -1514,17 +1514,17 @@ class Array:
 
     def __abs__(self) -> Array:
         """
-        np.absolute, element by element.
+        Calls np.absolute, element by element.
         """
 
     def __add__(self, other: typing.Any) -> Array:
         """
-        np.add, element by element.
+        Calls np.add, element by element.
         """
 
     def __and__(self, other: typing.Any) -> Array:
         """
-        np.bitwise_and, element by element.
+        Calls np.bitwise_and, element by element.
         """
 
     def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> numpy.typing.NDArray[typing.Any]: ...
@@ -1565,7 +1565,7 @@ class Array:
 
     def __divmod__(self, other: typing.Any) -> tuple[Array, Array]:
         """
-        np.divmod, element by element.
+        Calls np.divmod, element by element.
         """
 
     def __dlpack__(
@@ -1599,13 +1599,13 @@ class Array:
 
     def __eq__(self, other: typing.Any) -> Array:  # type: ignore[override]
         """
-        np.equal, element by element.
+        Calls np.equal, element by element.
         """
 
     def __float__(self) -> float: ...
     def __floordiv__(self, other: typing.Any) -> Array:
         """
-        np.floor_divide, element by element.
+        Calls np.floor_divide, element by element.
         """
 
     def __format__(self, spec: str) -> str:
@@ -1615,7 +1615,7 @@ class Array:
 
     def __ge__(self, other: typing.Any) -> Array:
         """
-        np.greater_equal, element by element.
+        Calls np.greater_equal, element by element.
         """
 
     def __getitem__(self, index: typing.Any) -> Array:
@@ -1625,14 +1625,14 @@ class Array:
 
     def __gt__(self, other: typing.Any) -> Array:
         """
-        np.greater, element by element.
+        Calls np.greater, element by element.
         """
 
     def __index__(self) -> int: ...
     def __int__(self) -> int: ...
     def __invert__(self) -> Array:
         """
-        np.invert, element by element.
+        Calls np.invert, element by element.
         """
 
     def __iter__(self) -> collections.abc.Iterator[Array]:
@@ -1642,49 +1642,49 @@ class Array:
 
     def __le__(self, other: typing.Any) -> Array:
         """
-        np.less_equal, element by element.
+        Calls np.less_equal, element by element.
         """
 
     def __len__(self) -> int: ...
     def __lshift__(self, other: typing.Any) -> Array:
         """
-        np.left_shift, element by element.
+        Calls np.left_shift, element by element.
         """
 
     def __lt__(self, other: typing.Any) -> Array:
         """
-        np.less, element by element.
+        Calls np.less, element by element.
         """
 
     def __matmul__(self, other: typing.Any) -> Array: ...
     def __mod__(self, other: typing.Any) -> Array:
         """
-        np.remainder, element by element.
+        Calls np.remainder, element by element.
         """
 
     def __mul__(self, other: typing.Any) -> Array:
         """
-        np.multiply, element by element.
+        Calls np.multiply, element by element.
         """
 
     def __ne__(self, other: typing.Any) -> Array:  # type: ignore[override]
         """
-        np.not_equal, element by element.
+        Calls np.not_equal, element by element.
         """
 
     def __neg__(self) -> Array:
         """
-        np.negative, element by element.
+        Calls np.negative, element by element.
         """
 
     def __or__(self, other: typing.Any) -> Array:
         """
-        np.bitwise_or, element by element.
+        Calls np.bitwise_or, element by element.
         """
 
     def __pos__(self) -> Array:
         """
-        np.positive, element by element.
+        Calls np.positive, element by element.
         """
 
     def __pow__(self, other: typing.Any) -> Array:
@@ -1694,17 +1694,17 @@ class Array:
 
     def __radd__(self, other: typing.Any) -> Array:
         """
-        np.add, element by element.
+        Calls np.add, element by element.
         """
 
     def __rand__(self, other: typing.Any) -> Array:
         """
-        np.bitwise_and, element by element.
+        Calls np.bitwise_and, element by element.
         """
 
     def __rdivmod__(self, other: typing.Any) -> tuple[Array, Array]:
         """
-        np.divmod, element by element.
+        Calls np.divmod, element by element.
         """
 
     def __reduce__(self) -> tuple[typing.Any, ...]:
@@ -1720,28 +1720,28 @@ class Array:
 
     def __rfloordiv__(self, other: typing.Any) -> Array:
         """
-        np.floor_divide, element by element.
+        Calls np.floor_divide, element by element.
         """
 
     def __rlshift__(self, other: typing.Any) -> Array:
         """
-        np.left_shift, element by element.
+        Calls np.left_shift, element by element.
         """
 
     def __rmatmul__(self, other: typing.Any) -> Array: ...
     def __rmod__(self, other: typing.Any) -> Array:
         """
-        np.remainder, element by element.
+        Calls np.remainder, element by element.
         """
 
     def __rmul__(self, other: typing.Any) -> Array:
         """
-        np.multiply, element by element.
+        Calls np.multiply, element by element.
         """
 
     def __ror__(self, other: typing.Any) -> Array:
         """
-        np.bitwise_or, element by element.
+        Calls np.bitwise_or, element by element.
         """
 
     def __round__(self, ndigits: int | None = None) -> Array:
@@ -1751,32 +1751,32 @@ class Array:
 
     def __rpow__(self, other: typing.Any) -> Array:
         """
-        np.power, element by element.
+        Calls np.power, element by element.
         """
 
     def __rrshift__(self, other: typing.Any) -> Array:
         """
-        np.right_shift, element by element.
+        Calls np.right_shift, element by element.
         """
 
     def __rshift__(self, other: typing.Any) -> Array:
         """
-        np.right_shift, element by element.
+        Calls np.right_shift, element by element.
         """
 
     def __rsub__(self, other: typing.Any) -> Array:
         """
-        np.subtract, element by element.
+        Calls np.subtract, element by element.
         """
 
     def __rtruediv__(self, other: typing.Any) -> Array:
         """
-        np.divide, element by element.
+        Calls np.divide, element by element.
         """
 
     def __rxor__(self, other: typing.Any) -> Array:
         """
-        np.bitwise_xor, element by element.
+        Calls np.bitwise_xor, element by element.
         """
 
     def __setitem__(self, index: typing.Any, value: typing.Any) -> typing.NoReturn:
@@ -1787,61 +1787,61 @@ class Array:
     def __str__(self) -> str: ...
     def __sub__(self, other: typing.Any) -> Array:
         """
-        np.subtract, element by element.
+        Calls np.subtract, element by element.
         """
 
     def __truediv__(self, other: typing.Any) -> Array:
         """
-        np.divide, element by element.
+        Calls np.divide, element by element.
         """
 
     def __xor__(self, other: typing.Any) -> Array:
         """
-        np.bitwise_xor, element by element.
+        Calls np.bitwise_xor, element by element.
         """
 
     def _repr_html_(self) -> typing.Any: ...
     def addressable_data(self, index: int) -> Array:
         """
-        The shard of the `index`-th device of this process, in mesh order, as an Array.
+        Returns the shard of the `index`-th device of this process, in mesh order, as an Array.
         """
 
     def all(
         self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ..., *, where: typing.Any = ...
     ) -> Array:
         """
-        np.all.
+        Calls np.all.
         """
 
     def any(
         self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ..., *, where: typing.Any = ...
     ) -> Array:
         """
-        np.any.
+        Calls np.any.
         """
 
     def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> Array:
         """
-        np.argmax: position of the first largest element, or of the first NaN.
+        Calls np.argmax: position of the first largest element, or of the first NaN.
         """
 
     def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> Array:
         """
-        np.argmin: position of the first smallest element, or of the first NaN.
+        Calls np.argmin: position of the first smallest element, or of the first NaN.
         """
 
     def argpartition(
         self, kth: typing.Any, axis: int = -1, kind: str = "introselect", order: typing.Any = None
     ) -> Array:
         """
-        np.argpartition. The dimension must not be sharded.
+        Calls np.argpartition. The dimension must not be sharded.
         """
 
     def argsort(
         self, axis: int = -1, kind: typing.Any = None, order: typing.Any = None, *, stable: typing.Any = None
     ) -> Array:
         """
-        np.argsort. The dimension must not be sharded.
+        Calls np.argsort. The dimension must not be sharded.
         """
 
     def astype(self, dtype: numpy.typing.DTypeLike, copy: bool = True, device: typing.Any = None) -> Array:
@@ -1904,12 +1904,12 @@ class Array:
 
     def cumprod(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> Array:
         """
-        np.cumprod: along a sharded dimension devices exchange only their products.
+        Calls np.cumprod: along a sharded dimension devices exchange only their products.
         """
 
     def cumsum(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> Array:
         """
-        np.cumsum: along a sharded dimension devices exchange only their totals.
+        Calls np.cumsum: along a sharded dimension devices exchange only their totals.
         """
 
     def delete(self) -> None:
@@ -1937,12 +1937,12 @@ class Array:
 
     def devices(self) -> set[Device]:
         """
-        Set of the devices that hold it.
+        Returns the set of the devices that hold the Array.
         """
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """
-        np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array.
+        Calls np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array.
         """
 
     def dot(self, b: numpy.typing.ArrayLike, out: numpy.typing.NDArray[typing.Any] | None = None) -> Array:
@@ -1957,12 +1957,12 @@ class Array:
 
     def is_deleted(self) -> bool:
         """
-        Whether it was deleted or donated.
+        Returns whether the Array was deleted or donated.
         """
 
     def is_ready(self) -> bool:
         """
-        Whether its data is written. Never waits.
+        Returns whether the data is written. Never waits.
         """
 
     def item(self, *index: typing.Any) -> typing.Any:
@@ -1990,7 +1990,7 @@ class Array:
         where: typing.Any = ...,
     ) -> Array:
         """
-        np.max: NaN where an element is NaN.
+        Calls np.max: NaN where an element is NaN.
         """
 
     def mean(
@@ -2003,7 +2003,7 @@ class Array:
         where: typing.Any = ...,
     ) -> Array:
         """
-        np.mean: 16-bit floats are added up in float32, integers in float64.
+        Calls np.mean: 16-bit floats are added up in float32, integers in float64.
         """
 
     def min(
@@ -2015,12 +2015,12 @@ class Array:
         where: typing.Any = ...,
     ) -> Array:
         """
-        np.min: NaN where an element is NaN.
+        Calls np.min: NaN where an element is NaN.
         """
 
     def on_device_size_in_bytes(self) -> int:
         """
-        Number of bytes on all devices, replicas counted.
+        Returns the number of bytes on all devices, replicas counted.
         """
 
     def prod(
@@ -2033,12 +2033,12 @@ class Array:
         where: typing.Any = ...,
     ) -> Array:
         """
-        np.prod: the result is replicated over the axes of the reduced dimensions.
+        Calls np.prod: the result is replicated over the axes of the reduced dimensions.
         """
 
     def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ...) -> Array:
         """
-        np.ptp: the maximum minus the minimum.
+        Calls np.ptp: the maximum minus the minimum.
         """
 
     def ravel(self, order: str = "C", *, out_sharding: Sharding | PartitionSpec | None = None) -> Array:
@@ -2092,24 +2092,24 @@ class Array:
 
     def round(self, decimals: int = 0, out: typing.Any = None) -> Array:
         """
-        np.round.
+        Calls np.round.
         """
 
     def searchsorted(self, v: typing.Any, side: str = "left", sorter: typing.Any = None) -> Array:
         """
-        np.searchsorted(x, v): the result is sharded as v; x must not be sharded.
+        Calls np.searchsorted(x, v): the result is sharded as v; x must not be sharded.
         """
 
     def sort(
         self, axis: int = -1, kind: typing.Any = None, order: typing.Any = None, *, stable: typing.Any = None
     ) -> Array:
         """
-        np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.
+        Calls np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.
         """
 
     def squeeze(self, axis: typing.Any = None) -> Array:
         """
-        np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.
+        Calls np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.
         """
 
     def std(
@@ -2125,7 +2125,7 @@ class Array:
         correction: typing.Any = ...,
     ) -> Array:
         """
-        np.std.
+        Calls np.std.
         """
 
     def sum(
@@ -2138,17 +2138,17 @@ class Array:
         where: typing.Any = ...,
     ) -> Array:
         """
-        np.sum: the result is replicated over the axes of the summed dimensions.
+        Calls np.sum: the result is replicated over the axes of the summed dimensions.
         """
 
     def swapaxes(self, axis1: typing.Any, axis2: typing.Any) -> Array:
         """
-        np.swapaxes: two dimensions swapped.
+        Calls np.swapaxes: two dimensions swapped.
         """
 
     def take(self, indices: typing.Any, axis: typing.Any = None, out: typing.Any = None, mode: str = "raise") -> Array:
         """
-        np.take(x, indices, axis): parts along one dimension.
+        Calls np.take(x, indices, axis): parts along one dimension.
         """
 
     def to_device(self, device: Device | Sharding, *, stream: None = None) -> Array:
@@ -2176,14 +2176,14 @@ class Array:
 
     def tolist(self) -> typing.Any:
         """
-        The elements as nested lists of Python numbers.
+        Returns the elements as nested lists of Python numbers.
         """
 
     def trace(
         self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: typing.Any = None, out: typing.Any = None
     ) -> Array:
         """
-        np.trace: the sum of a diagonal.
+        Calls np.trace: the sum of a diagonal.
         """
 
     def transpose(self, *axes: typing.Any) -> Array:
@@ -2222,7 +2222,7 @@ class Array:
         correction: typing.Any = ...,
     ) -> Array:
         """
-        np.var.
+        Calls np.var.
         """
 
     def view(self, dtype: numpy.typing.DTypeLike | None = None, type: typing.Any = None) -> Array:
@@ -3067,12 +3067,12 @@ class Cluster:
     def _repr_html_(self) -> typing.Any: ...
     def describe(self) -> str:
         """
-        Lines of text about its parts: each number with its source.
+        Formats lines of text about the parts: each number with its source.
         """
 
     def devices(self) -> list[Device]:
         """
-        Devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
+        Returns devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
 
         A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
         `platform` and `memory_bytes`. Ids count slice by slice, in a slice chip by chip with x fastest, on a chip core by core. As
@@ -4089,12 +4089,12 @@ def _write_scoped_option(name: str, value: typing.Any) -> None: ...
 def _x64_enabled() -> bool: ...
 def accelerator_catalogue() -> list[typing.Any]:
     """
-    The accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.
+    Returns the accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.
     """
 
 def catalogue_sources() -> list[typing.Any]:
     """
-    (id, title, address) of the catalogue's sources.
+    Returns (id, title, address) of the catalogue's sources.
     """
 
 def detect_hardware_type(platform: str, device_kind: str) -> str:
@@ -4104,7 +4104,7 @@ def detect_hardware_type(platform: str, device_kind: str) -> str:
 
 def find_accelerator(by: str, text: str) -> str | None:
     """
-    Name of the accelerator that `text` means, or None; `by` is "name", "kind" (what the device calls itself), "pci" ("10de:2330") or "type" (a HardwareType's value).
+    Returns the name of the accelerator that `text` means, or None; `by` is "name", "kind" (what the device calls itself), "pci" ("10de:2330") or "type" (a HardwareType's value).
     """
 
 def get_topology_for_devices(devices: collections.abc.Sequence[Device]) -> DeviceTopology:

@@ -51,38 +51,40 @@ class ArrayMethods(_Self):
 
     # Reductions and scans. Dimensions that are reduced may be sharded.
 
-    sum = _forwarded(np.sum, "np.sum: the result is replicated over the axes of the summed dimensions.")
-    prod = _forwarded(np.prod, "np.prod: the result is replicated over the axes of the reduced dimensions.")
-    max = _forwarded(np.max, "np.max: NaN where an element is NaN.")
-    min = _forwarded(np.min, "np.min: NaN where an element is NaN.")
-    any = _forwarded(np.any, "np.any.")
-    all = _forwarded(np.all, "np.all.")
-    mean = _forwarded(np.mean, "np.mean: 16-bit floats are added up in float32, integers in float64.")
-    var = _forwarded(np.var, "np.var.")
-    std = _forwarded(np.std, "np.std.")
-    ptp = _forwarded(np.ptp, "np.ptp: the maximum minus the minimum.")
-    argmax = _forwarded(np.argmax, "np.argmax: position of the first largest element, or of the first NaN.")
-    argmin = _forwarded(np.argmin, "np.argmin: position of the first smallest element, or of the first NaN.")
-    cumsum = _forwarded(np.cumsum, "np.cumsum: along a sharded dimension devices exchange only their totals.")
-    cumprod = _forwarded(np.cumprod, "np.cumprod: along a sharded dimension devices exchange only their products.")
+    sum = _forwarded(np.sum, "Calls np.sum: the result is replicated over the axes of the summed dimensions.")
+    prod = _forwarded(np.prod, "Calls np.prod: the result is replicated over the axes of the reduced dimensions.")
+    max = _forwarded(np.max, "Calls np.max: NaN where an element is NaN.")
+    min = _forwarded(np.min, "Calls np.min: NaN where an element is NaN.")
+    any = _forwarded(np.any, "Calls np.any.")
+    all = _forwarded(np.all, "Calls np.all.")
+    mean = _forwarded(np.mean, "Calls np.mean: 16-bit floats are added up in float32, integers in float64.")
+    var = _forwarded(np.var, "Calls np.var.")
+    std = _forwarded(np.std, "Calls np.std.")
+    ptp = _forwarded(np.ptp, "Calls np.ptp: the maximum minus the minimum.")
+    argmax = _forwarded(np.argmax, "Calls np.argmax: position of the first largest element, or of the first NaN.")
+    argmin = _forwarded(np.argmin, "Calls np.argmin: position of the first smallest element, or of the first NaN.")
+    cumsum = _forwarded(np.cumsum, "Calls np.cumsum: along a sharded dimension devices exchange only their totals.")
+    cumprod = _forwarded(
+        np.cumprod, "Calls np.cumprod: along a sharded dimension devices exchange only their products."
+    )
 
     # Order
 
     sort = _forwarded(
         np.sort,
-        "np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.",
+        "Calls np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.",
     )
-    argsort = _forwarded(np.argsort, "np.argsort. The dimension must not be sharded.")
-    argpartition = _forwarded(np.argpartition, "np.argpartition. The dimension must not be sharded.")
+    argsort = _forwarded(np.argsort, "Calls np.argsort. The dimension must not be sharded.")
+    argpartition = _forwarded(np.argpartition, "Calls np.argpartition. The dimension must not be sharded.")
     searchsorted = _forwarded(
-        np.searchsorted, "np.searchsorted(x, v): the result is sharded as v; x must not be sharded."
+        np.searchsorted, "Calls np.searchsorted(x, v): the result is sharded as v; x must not be sharded."
     )
 
     # Elements
 
-    round = _forwarded(np.round, "np.round.")
-    take = _forwarded(np.take, "np.take(x, indices, axis): parts along one dimension.")
-    trace = _forwarded(np.trace, "np.trace: the sum of a diagonal.")
+    round = _forwarded(np.round, "Calls np.round.")
+    take = _forwarded(np.take, "Calls np.take(x, indices, axis): parts along one dimension.")
+    trace = _forwarded(np.trace, "Calls np.trace: the sum of a diagonal.")
 
     def __round__(self, ndigits: int | None = None, /) -> Array:
         """Calls np.round; the result has integers where ndigits is None, as in JAX."""
@@ -210,13 +212,13 @@ class ArrayMethods(_Self):
         """
         return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
-    swapaxes = _forwarded(np.swapaxes, "np.swapaxes: two dimensions swapped.")
+    swapaxes = _forwarded(np.swapaxes, "Calls np.swapaxes: two dimensions swapped.")
     squeeze = _forwarded(
         np.squeeze,
-        "np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.",
+        "Calls np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.",
     )
     diagonal = _forwarded(
-        np.diagonal, "np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."
+        np.diagonal, "Calls np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."
     )
 
     def reshape(

@@ -120,7 +120,7 @@ def _operators() -> dict[str, Callable[..., Any]]:
     ):
         for name, ufunc in ufuncs.items():
             named[f"__{prefix}{name}__"] = method = function_of(ufunc)
-            method.__doc__ = f"np.{ufunc.__name__}, element by element."
+            method.__doc__ = f"Calls np.{ufunc.__name__}, element by element."
     named.update(__pow__=_power, __matmul__=_dispatched(np.matmul), __rmatmul__=_reflected(np.matmul))
     for name, method in named.items():  # for the type stub
         method.__annotations__["return"] = "tuple[Array, Array]" if "divmod" in name else "Array"
