@@ -43,14 +43,14 @@ exit codes:
   2    the command was not understood, or a file that it names cannot be read
   3    it failed for another reason, which is on standard error
   130  Ctrl-C
-  141  who read standard output has gone (`| head`)
+  141  the reader of standard output has closed it (`| head`)
 """
 
 _EXAMPLES = """\
 examples:
   artifex_devices info                              the devices that programs get here
   artifex_devices topology --machine "numa:2 pu:4"  devices of a machine that you do not own
-  artifex_devices doctor                            what this machine gives, and what to repair
+  artifex_devices doctor                            facts about this machine, and what to repair
   artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
                                                     how a mesh maps to a described cluster
   artifex_devices flight-record                     who hangs where in a job of several processes
@@ -64,7 +64,7 @@ def make_parser() -> Parser:
 
     parser = Parser(
         prog="artifex_devices",
-        description="Devices, meshes and sharded arrays for NumPy: what this machine gives, and what to make of it.",
+        description="Devices, meshes and sharded arrays for NumPy: describe this machine's devices and plan with them.",
         epilog=f"{_EXAMPLES}\n{_EXIT_CODES}",
         formatter_class=HelpText,
     )

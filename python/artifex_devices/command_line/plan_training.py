@@ -45,7 +45,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
             option = f"--{name.replace('_', '-')}"
             if arguments.search:
                 raise UsageError(f"{option} is of one configuration; expected it without --search; leave one out")
-            raise UsageError(f"{option} is of a search; expected --search with it; add it")
+            raise UsageError(f"{option} needs --search; add it")
     if arguments.picture is not None and (arguments.svg is None or arguments.search or _is_folder(arguments.svg)):
         raise UsageError("--picture chooses the picture of one configuration; expected --svg FILE with it; add it")
     for name, value in _fields(arguments).items():

@@ -167,9 +167,12 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     step("--no-flash-attention", dest="flash_attention", action="store_false", default=None, help="scores are stored")
     step("--no-causal", dest="causal", action="store_false", default=None, help="masked scores are computed")
     step("--dropout", action="store_true", default=None, help="masks of dropout are stored")
-    for kind, text in (("optimizer", "optimizer state is in host memory"), ("activations", "activations wait there")):
+    for kind, text in (
+        ("optimizer", "keep optimizer state in host memory"),
+        ("activations", "keep activations in host memory"),
+    ):
         step(f"--offload-{kind}", action="store_true", default=None, help=text)
-        never = "not, which a search tries otherwise"
+        never = "do not offload (a search otherwise tries both)"
         step(f"--no-offload-{kind}", dest=f"offload_{kind}", action="store_false", default=None, help=never)
     switches = "switches between nodes sum gradients (SHARP of InfiniBand)"
     step("--sharp", action="store_true", default=None, help=switches)

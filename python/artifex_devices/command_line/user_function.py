@@ -71,7 +71,7 @@ def _run_file(place: str) -> ModuleType:
         path.open("rb").close()
     except OSError as error:
         raise UsageError(f"{place!r} cannot be read ({error.strerror or error}); name a file that can be") from None
-    # A name that nobody has: a file train.py must not stand for an installed module train.
+    # A module name that is not taken: a file train.py must not stand for an installed module train.
     name = path.stem if path.stem not in sys.modules else f"_{path.stem}_of_the_command_line"
     spec: Any = importlib.util.spec_from_file_location(name, path)  # never None for a name that ends in .py
     module = importlib.util.module_from_spec(spec)

@@ -378,7 +378,7 @@ class CheckedTransport(Transport):
         raise CollectiveError(
             f"{reason}; expected every process to run the same operations in the same order, got:\n"
             + "\n".join(lines)
-            + "\nLet all processes come to the same calls, with the same shapes, dtypes and shardings"
+            + "\nEvery process must make the same calls, with the same shapes, dtypes and shardings"
             + self._flight_report()
         )
 
@@ -386,7 +386,9 @@ class CheckedTransport(Transport):
         where = f"process {self.process_index} waited in {operation}, at {call_site()}"
         if peer.is_echo:
             self.broken = peer.reason
-            raise CollectiveError(f"{operation}: {peer.reason}; {where}, in vain; see the messages of other processes")
+            raise CollectiveError(
+                f"{operation}: {peer.reason}; {where}, and got no answer; see the errors of the other processes"
+            )
         if peer.state == "failed":
             self.broken = f"{peer.name} has failed: {peer.reason}"
             raise failure(

@@ -45,7 +45,7 @@ def agree(client: Client, operation: str, processes: list[int], identity: str, p
 
 
 def refuse(client: Client, operation: str, processes: list[int], reason: str) -> None:
-    """Reports to these processes, which wait in the operation, that this one does not come, and why."""
+    """Reports to these processes, which wait in the operation, that this process will not come, and why."""
     transports.of_client(client, operation).refuse(operation, reason, processes)
 
 

@@ -51,7 +51,7 @@ def share_of_gpus(me: int, machines: Sequence[str], seen: Sequence[SeenGpus | No
         if me == processes[0]:
             warn_user(
                 f"distributed.initialize: processes {cpu_list(processes)} use GPU {address}; expected one "
-                "process for each GPU; they work, but take turns, and share its memory; start fewer processes",
+                "process for each GPU; they will run, but share the GPU and its memory; start fewer processes",
                 RuntimeWarning,
             )
     return shares[me]

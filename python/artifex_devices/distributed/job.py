@@ -346,7 +346,7 @@ def _take_cpu_share(me: int, facts: list[ProcessFacts], bind_flag: str) -> tuple
     if me == sharers[0] and len(sharers) > len(affinity):
         warn_user(
             f"distributed.initialize: {len(sharers)} processes share the CPUs {cpu_list(affinity)} of "
-            f"{facts[me].host}; expected a core for each; they work, but take turns; start fewer",
+            f"{facts[me].host}; expected a core for each; they will run, but share cores; start fewer processes",
             RuntimeWarning,
         )
     return own

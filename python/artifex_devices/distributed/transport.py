@@ -87,7 +87,7 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
-        """Reports to those of `processes` that wait in `agree` that this one does not come, and why. Never waits."""
+        """Reports to those of `processes` that wait in `agree` that this one will not come, and why. Never waits."""
 
     @abc.abstractmethod
     def isend(self, buffer: object, peer: int, tag: int) -> Message:

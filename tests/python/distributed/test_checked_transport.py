@@ -159,7 +159,7 @@ def test_the_deadline_counts_from_the_begin_of_a_wait(transport):
         f"in the same order, got:\n  process 0: reshard, at {site}"
     )
     silent = "not in an operation of this package, or silent for 2 s"
-    assert f"\n  process 1: {silent}\n  process 2: {silent}\nLet all processes come" in str(caught.value)
+    assert f"\n  process 1: {silent}\n  process 2: {silent}\nEvery process must make" in str(caught.value)
     assert transport.broken.startswith("the deadline of 2 s (config.collective_timeout_s) is over:\n  process 0: resh")
     (stuck,) = transport.peers.sent
     assert stuck["kind"] == "stuck"

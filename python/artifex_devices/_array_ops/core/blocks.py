@@ -34,7 +34,7 @@ PIECE_BYTES = 2 << 20  # size of the pieces of such work, the same on any number
 def local_arrays(operation: str, x: Array, writable: bool = False, some: bool = False) -> list[Any]:
     """Returns an ndarray on each distinct buffer of x in this process, or a GpuBlock on CUDA devices.
 
-    Only who allocated x may write them. With `some`, other tiles may be in other processes.
+    Only the function that allocated x may write to them. With `some`, other tiles may be in other processes.
     """
     if _core._is_on_cuda(x.sharding):
         return gpu_blocks(cupy_blocks(operation, x, writable=writable, some=some) or ())

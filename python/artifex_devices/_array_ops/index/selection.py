@@ -185,7 +185,7 @@ def _without_ellipsis(items: list[Any], x: Array) -> list[Any]:
             got=len(dots),
             fix="write ':' instead",
         )
-    # One that stands for nothing stays, because it separates the index arrays on its two sides, as in NumPy.
+    # An Ellipsis that matches no dimensions stays, because it separates the index arrays on its two sides, as in NumPy.
     rest: list[Any] = [slice(None)] * (x.ndim - used) or [Ellipsis] * len(dots)
     position = dots[0] if dots else len(items)
     return [*items[:position], *rest, *items[position + 1 :]]

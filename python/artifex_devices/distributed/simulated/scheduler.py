@@ -138,7 +138,8 @@ class Scheduler:
     ) -> None:
         """Lets others run until `is_done()` or the virtual time `until`, or until a report arrives.
 
-        A wait ends at `deadline` only while a fault has stopped a process: otherwise a wait for nothing is a deadlock.
+        A wait ends at `deadline` only while a fault has stopped a process: a wait that nothing can end is
+        reported as a deadlock at once.
         """
         scheduled = self._scheduled[process]
         with self._mutex:
@@ -158,7 +159,7 @@ class Scheduler:
             self.strike(process, fault)
 
     def send(self, buffer: memoryview, sender: int, receiver: int, tag: int) -> SimulatedMessage:
-        """Sends bytes, or is the place of a fault."""
+        """Sends bytes; a planned fault may strike here."""
         with self._mutex:
             self._check_runs(self._scheduled[sender])
             fault = self._faults.message(sender) if tag >= 0 else None
