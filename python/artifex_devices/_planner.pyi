@@ -363,7 +363,7 @@ def training_collective_seconds(
 
 def training_groups(space: dict[typing.Any, typing.Any]) -> int:
     """
-    The number that `progress` of _search_training counts up to.
+    The number that `progress` of search_training counts up to.
     """
 
 def validate_batch_size(

@@ -33,4 +33,10 @@ DerivedBatchSize derived_batch_size(const Accelerator& accelerator) {
                                accelerator.name, *peak, to_string(format), accelerator.memory_bandwidth, sources)};
 }
 
+const Accelerator* accelerator_of(std::string_view hardware) {
+  const Accelerator* row = find_accelerator_by_name(hardware);
+  if (row == nullptr) row = find_accelerator_by_kind(hardware);
+  return row != nullptr ? row : find_accelerator_by_pci(hardware);
+}
+
 }  // namespace artifex_devices::planner

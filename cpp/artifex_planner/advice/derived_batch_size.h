@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "artifex_devices/cluster/accelerator_catalogue.h"
 
@@ -21,5 +22,8 @@ struct DerivedBatchSize {
 /// critical, rounded up, where a quarter of the peak is reached. The H200, 9.89e14 / 4.8e12: 52, 256, 206.
 /// `accelerator` must have a 16-bit peak; all in the catalogue have one.
 DerivedBatchSize derived_batch_size(const Accelerator& accelerator);
+
+/// The accelerator of the catalogue with this name, kind of device or PCI id; nullptr where there is none.
+const Accelerator* accelerator_of(std::string_view hardware);
 
 }  // namespace artifex_devices::planner

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_planner/reshard/placed_copies.h"
 
 namespace artifex_devices::planner {
 namespace {
@@ -107,6 +108,27 @@ std::vector<MemoryBytes> bytes_by_memory(const DirectCopies& direct, const Place
   std::vector<MemoryBytes> result;
   for (const auto& [pair, bytes] : pairs) result.push_back({pair.first, pair.second, bytes});
   return result;
+}
+
+ReshardCopyTerms reshard_copy_terms(const Sharding& source, const Sharding& destination, const Dims& shape,
+                                    int64_t itemsize, const CopyLimits& limits) {
+  for (const Sharding* sharding : {&source, &destination}) {
+    if (sharding->is_abstract() || cluster_of(*sharding->devices()->client()) || !sharding->is_fully_addressable()) {
+      throw_error(
+          "{}: {} has devices of a cluster, of other processes, or none; expected devices of this process for seconds "
+          "that a calibration gives; leave calibration= out",
+          kPlanReshard, sharding->to_string());
+    }
+  }
+  if (source.memory_kind() != destination.memory_kind()) {
+    throw_error(
+        "{}: the ends are in memory of two kinds, {} and {}, and calibration is given; expected the one kind that was "
+        "measured; leave calibration= out",
+        kPlanReshard, to_string(source.memory_kind()), to_string(destination.memory_kind()));
+  }
+  const PlacedCopies placed = placed_copies(source, destination, shape, itemsize, nullptr);
+  return {copy_terms(placed.direct, placed.source, placed.destination, itemsize, limits),
+          bytes_by_memory(placed.direct, placed.source, placed.destination)};
 }
 
 }  // namespace artifex_devices::planner

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_devices/sharding/sharding.h"
 #include "artifex_planner/reshard/direct_copies.h"
 
 namespace artifex_devices::planner {
@@ -54,5 +55,14 @@ struct MemoryBytes {
 /// By `from`, then `to`; pairs without bytes are left out.
 std::vector<MemoryBytes> bytes_by_memory(const DirectCopies& direct, const PlacedEnd& source,
                                          const PlacedEnd& destination);
+
+/// Both for the direct copies of a reshard between devices of this process.
+struct ReshardCopyTerms {
+  CopyTerms terms{};
+  std::vector<MemoryBytes> memories;
+};
+/// Throws InvalidArgument for devices of a cluster or of other processes, and for ends in memory of two kinds.
+ReshardCopyTerms reshard_copy_terms(const Sharding& source, const Sharding& destination, const Dims& shape,
+                                    int64_t itemsize, const CopyLimits& limits);
 
 }  // namespace artifex_devices::planner

@@ -24,12 +24,6 @@ CopyTerms dense_terms(double bytes, int64_t copies, const CopyLimits& limits) {
 
 }  // namespace
 
-std::optional<ProgramCollective> program_collective_from_name(std::string_view name) noexcept {
-  const auto* const found = std::ranges::find(kProgramCollectives, name);
-  if (found == kProgramCollectives.end()) return std::nullopt;
-  return static_cast<ProgramCollective>(found - kProgramCollectives.begin());
-}
-
 CollectiveTerms collective_terms(ProgramCollective op, double bytes, int64_t devices, int64_t groups,
                                  ProgramExecutor executor, const CopyLimits& limits) {
   CollectiveTerms terms;

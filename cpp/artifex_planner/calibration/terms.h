@@ -3,21 +3,23 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "artifex_planner/calibration/copy_terms.h"
+#include "artifex_planner/kind_names.h"
 
 namespace artifex_devices::planner {
 
 /// Collectives that programs of this machine's devices run: lax.all_gather, psum_scatter, psum, all_to_all, ppermute.
 enum class ProgramCollective : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kPermute };
-inline constexpr std::array<std::string_view, 5> kProgramCollectives = {"all_gather", "reduce_scatter", "all_reduce",
-                                                                        "all_to_all", "permute"};
-std::optional<ProgramCollective> program_collective_from_name(std::string_view name) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 5> kKindNames<ProgramCollective>{"all_gather", "reduce_scatter",
+                                                                               "all_reduce", "all_to_all", "permute"};
 
 /// How a program is run: all devices in turn by one thread, or a thread for each device.
 enum class ProgramExecutor : uint8_t { kCooperative, kThreads };
+template <>
+inline constexpr std::array<std::string_view, 2> kKindNames<ProgramExecutor>{"cooperative", "threads"};
 
 /// Terms of the seconds of collectives, beside those of copies.
 inline constexpr std::array<std::string_view, 7> kProgramTerms = {

@@ -148,7 +148,7 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
       slices.add(message.to / cluster.devices_per_slice(), block_bytes);
     }
   }
-  const ReshardPrice price = price_messages(cluster, messages, "plan_collective").price;
+  const TransferCost price = price_messages(cluster, messages, "plan_collective").price;
   if (!messages.empty()) result.bound.device_bytes = block_bytes;
   result.bound.chip_bytes = std::max(into_chips.most(), out_of_chips.most());
   std::vector<double>& by_chip = result.bound.bytes_by_chip = into_chips.bytes();
@@ -156,7 +156,9 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
   by_chip.resize(std::max(by_chip.size(), out.size()), 0);
   for (size_t chip = 0; chip < out.size(); ++chip) by_chip[chip] = std::max(by_chip[chip], out[chip]);
   result.bound.slice_bytes = slices.most();
-  result.cost = {messages.empty() ? "none" : price.algorithm, price.limit, price.latency, price.transfer * block_bytes};
+  result.cost = price;
+  if (messages.empty()) result.cost.algorithm = "none";
+  result.cost.transfer *= block_bytes;
   return result;
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "artifex_devices/cluster/cluster.h"
-#include "artifex_planner/collective/cost.h"
-#include "artifex_planner/reshard/price.h"
+#include "artifex_planner/cost/collectives.h"
+#include "artifex_planner/cost/messages.h"
 
 namespace artifex_devices::planner {
 
@@ -35,7 +35,7 @@ using PermutePairs = std::vector<std::pair<int64_t, int64_t>>;
 /// all groups at once, by price_messages. Throws InvalidArgument for positions outside the groups, positions that send
 /// or receive twice, groups of unequal size, devices that are not in the cluster, and more than 2^22 messages.
 struct PermuteCost {
-  CollectiveCost cost;
+  TransferCost cost;
   CollectiveBound bound;
 };
 PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cluster& cluster,

@@ -4,30 +4,9 @@
 #include <utility>
 
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_planner/collective/placed_group.h"
+#include "artifex_planner/cost/groups.h"
 
 namespace artifex_devices::planner {
-namespace {
-
-/// Costs of the slowest group.
-std::vector<CollectiveCost> slowest_costs(Collective op, double bytes, const Cluster& cluster,
-                                          const std::vector<std::vector<int64_t>>& groups) {
-  std::vector<CollectiveCost> slowest;
-  for (const auto& group : groups) {
-    const std::optional<NodeGroup> placed = placed_group(cluster, group);
-    if (!placed) {
-      throw_error(
-          "plan_collective: the {} devices of a group, {} first, are not a box of the cluster {}; expected evenly spaced "
-          "chips along its axes; order the mesh with mesh_utils.create_device_mesh",
-          group.size(), group.front(), cluster.name());
-    }
-    std::vector<CollectiveCost> costs = collective_costs(op, bytes, *placed);
-    if (slowest.empty() || costs.front().seconds() > slowest.front().seconds()) slowest = std::move(costs);
-  }
-  return slowest;
-}
-
-}  // namespace
 
 CollectiveBytes collective_bytes(std::string_view op, double bytes, int64_t devices) noexcept {
   const double part = bytes / static_cast<double>(devices);
@@ -35,7 +14,7 @@ CollectiveBytes collective_bytes(std::string_view op, double bytes, int64_t devi
   const bool scatters = op == "reduce_scatter";
   const bool exchanges = op == "all_to_all" || op == "permute";
   CollectiveBytes result{0, (gathers || exchanges ? part : bytes) + (scatters || exchanges ? part : bytes)};
-  if (const auto known = collective_from_name(op)) {
+  if (const auto known = kind_from_name<Collective>(op)) {
     result.received = received_bytes(*known, bytes, devices);
   } else if (devices > 1) {
     result.received = part;
@@ -47,7 +26,7 @@ PlannedCollective plan_collective(std::string_view op, double bytes, const Clust
                                   const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups,
                                   const PermutePairs& pairs) {
   const bool permutes = op == "permute";
-  const auto known = collective_from_name(op);
+  const auto known = kind_from_name<Collective>(op);
   if (!known && !permutes) {
     throw_error(
         "plan_collective: {:?} is not a collective; expected all_gather, reduce_scatter, all_reduce, all_to_all, "
@@ -72,7 +51,9 @@ PlannedCollective plan_collective(std::string_view op, double bytes, const Clust
     planned.bound = std::move(cost.bound);
     planned.bytes.received = planned.bound.device_bytes;
   } else {
-    planned.costs = slowest_costs(*known, bytes, cluster, groups);
+    std::vector<NodeGroup> placed;
+    for (const auto& group : groups) placed.push_back(mesh_group(cluster, group, "plan_collective"));
+    planned.costs = slowest_costs(*known, bytes, placed);
     planned.bound = collective_bound(*known, bytes, cluster, groups, alike);
   }
   try {

@@ -22,7 +22,7 @@ CollectiveBytes collective_bytes(std::string_view op, double bytes, int64_t devi
 struct PlannedCollective {
   int64_t devices = 1;  // in each group
   int64_t groups = 1;
-  std::vector<CollectiveCost> costs;  // of the slowest group, cheapest first
+  std::vector<TransferCost> costs;  // of the slowest group, cheapest first
   CollectiveBytes bytes;
   CollectiveBound bound;
   std::optional<double> bound_seconds;

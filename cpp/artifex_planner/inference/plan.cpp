@@ -101,7 +101,7 @@ InferencePlan plan_inference(const TransformerShape& shape, const Cluster& clust
   const std::string factors = efficiency_mistakes(efficiency);
   if (!factors.empty()) wrong += (wrong.empty() ? "" : "; ") + factors;
   if (!wrong.empty()) throw_error("plan_inference: {}; correct the arguments", wrong);
-  const TrainingHardware hardware = training_hardware(cluster);
+  const TrainingHardware hardware = training_hardware(cluster, "plan_inference");
   TrainingLinks links(cluster);
   InferencePlan plan;
   plan.config = config;

@@ -42,7 +42,6 @@ struct InferencePlan {
   InferenceSeconds expected;
   int64_t largest_batch = 0;    // sequences of a stage that fit, with this prompt and output
   int64_t longest_context = 0;  // tokens of a sequence that fit, with this batch
-  double memory() const noexcept { return parameters + cache + working; }
   /// Tokens that all replicas write in a second while they decode.
   double tokens_per_second(const InferenceSeconds& seconds) const noexcept;
 };

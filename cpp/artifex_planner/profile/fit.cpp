@@ -197,8 +197,7 @@ ProfileFit fit_profile(const TransformerShape& shape, const Cluster& cluster, co
   KindPricer pricer(shape, cluster, config, stage);
   Fitter fitter(pricer, parts, start, source);
   fitter.fit({ProfileKind::kElementwise}, {Factor::kMemory});
-  const bool is_eight_bits = config.format == MatmulFormat::kFloat8 || config.format == MatmulFormat::kInt8;
-  Factors products = {is_eight_bits ? Factor::kMatmulFloat8 : Factor::kMatmul};
+  Factors products = {matmul_factor(config.format)};
   if (!config.flash_attention) {
     products.insert(products.end(), {Factor::kAttentionForward, Factor::kAttentionBackward});
   }

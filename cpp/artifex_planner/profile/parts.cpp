@@ -10,10 +10,6 @@
 namespace artifex_devices::planner {
 namespace {
 
-constexpr PerKind<std::string_view> kKindNames = {
-    "products",   "attention_forward", "attention_backward", "attention",  "elementwise", "other",
-    "all_gather", "reduce_scatter",    "all_reduce",         "all_to_all", "send",        "host"};
-
 struct Change {
   double time = 0;
   size_t kind = 0;
@@ -21,14 +17,6 @@ struct Change {
 };
 
 }  // namespace
-
-std::string_view to_string(ProfileKind kind) noexcept { return kKindNames[static_cast<size_t>(kind)]; }
-
-std::optional<ProfileKind> profile_kind_from_name(std::string_view name) noexcept {
-  const auto* const found = std::ranges::find(kKindNames, name);
-  if (found == kKindNames.end()) return std::nullopt;
-  return static_cast<ProfileKind>(found - kKindNames.begin());
-}
 
 ProfileKind profile_kind(Message message) noexcept {
   return static_cast<ProfileKind>(static_cast<int>(ProfileKind::kAllGather) + static_cast<int>(message));

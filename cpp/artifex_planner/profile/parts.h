@@ -27,8 +27,10 @@ enum class ProfileKind : uint8_t {
   kHost  // copies between host and device
 };
 inline constexpr int kProfileKindCount = 12;
-std::string_view to_string(ProfileKind kind) noexcept;  // "products", "attention_forward", ...
-std::optional<ProfileKind> profile_kind_from_name(std::string_view name) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 12> kKindNames<ProfileKind>{
+    "products",   "attention_forward", "attention_backward", "attention",  "elementwise", "other",
+    "all_gather", "reduce_scatter",    "all_reduce",         "all_to_all", "send",        "host"};
 ProfileKind profile_kind(Message message) noexcept;
 
 template <typename Value>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "artifex_devices/partition/reshard_plan.h"
-#include "artifex_planner/reshard/price.h"
+#include "artifex_planner/cost/messages.h"
 
 namespace artifex_devices::planner {
 

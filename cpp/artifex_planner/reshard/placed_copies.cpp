@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_planner/reshard/placed_copies.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/cluster_machine.h"
+#include "artifex_devices/cluster/cluster_presets.h"
 #include "artifex_devices/sharding/world_places.h"
 
 namespace artifex_devices::planner {
 namespace {
 
-ClusterRef cluster_of(const Sharding& sharding) {
+constexpr double kMostDrawnCopies = 1 << 17;  // about 0.1 s; a picture has few arrows anyway
+
+ClusterRef cluster_under(const Sharding& sharding) {
   if (sharding.is_abstract()) return nullptr;
-  const auto* machine = dynamic_cast<const ClusterMachine*>(&sharding.devices()->client()->machine());
-  return machine != nullptr ? machine->cluster() : nullptr;
+  return cluster_of(*sharding.devices()->client());
 }
 
 /// The buffers that transfers of this sharding have.
@@ -48,6 +53,17 @@ PlacedEnd place(const Sharding& sharding, const ShardDomains& domains, const Clu
 
 }  // namespace
 
+ClusterRef cluster_of(const Client& client) {
+  const auto* machine = dynamic_cast<const ClusterMachine*>(&client.machine());
+  return machine != nullptr ? machine->cluster() : nullptr;
+}
+
+ClusterRef network_of(const Device& device) {
+  ClusterRef found = cluster_of(device.client());
+  if (found || device.platform() != "gpu") return found;
+  return links_of_gpus(device.device_kind(), device.client().device_count());
+}
+
 std::vector<int64_t> device_ids(const Sharding& sharding) {
   std::vector<int64_t> devices(static_cast<size_t>(sharding.num_devices()));
   std::iota(devices.begin(), devices.end(), int64_t{0});
@@ -58,8 +74,8 @@ std::vector<int64_t> device_ids(const Sharding& sharding) {
 
 ClusterRef cluster_for(const ClusterRef& given, const Sharding& source, const Sharding& destination) {
   if (given) return given;
-  const ClusterRef from = cluster_of(source);
-  const ClusterRef to = cluster_of(destination);
+  const ClusterRef from = cluster_under(source);
+  const ClusterRef to = cluster_under(destination);
   const bool is_one = from && to ? *from == *to : source.is_abstract() || destination.is_abstract() || from == to;
   if (!is_one) {
     throw_error(
@@ -99,6 +115,25 @@ PlacedCopies placed_copies(const Sharding& from, const Sharding& to, const Dims&
   PlacedEnd after = place(to, destination, cluster);
   DirectCopies direct = make_direct_copies(before, after, itemsize, from.memory_kind() != to.memory_kind());
   return {std::move(before), std::move(after), std::move(direct)};
+}
+
+DrawnCopies drawn_copies(const Sharding& from, const Sharding& to, const Dims& shape, int64_t itemsize,
+                         const Cluster* cluster, const std::vector<std::pair<std::string, int64_t>>& bytes_by_link) {
+  DrawnCopies drawn;
+  const double copies = copies_between(from, to, shape, cluster);
+  if (copies > kMostDrawnCopies) {
+    drawn.why_none = fmt::format("about {:.3g} direct copies: too many to draw as arrows", copies);
+    for (const auto& [link, bytes] : bytes_by_link) {
+      if (bytes > 0) drawn.why_none += fmt::format("; {} {}", bytes_text(bytes), link);
+    }
+    return drawn;
+  }
+  const PlacedCopies placed = placed_copies(from, to, shape, itemsize, cluster, kMostDrawnCopies);
+  placed.direct.plan.for_each_copy([&](const ReshardCopy& copy) {
+    drawn.messages.push_back({placed.source.places[static_cast<size_t>(copy.source)].device,
+                              placed.destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
+  });
+  return drawn;
 }
 
 }  // namespace artifex_devices::planner

@@ -202,8 +202,8 @@ PlannedStrategy plan_collectives(const Dims& shape, const Ends& ends, std::optio
 }
 
 /// Price of all copies at once; between device memory and that of hosts they cross the links to the chips too.
-ReshardPrice price_copies(const Ends& ends, const std::vector<DeviceMessage>& messages) {
-  ReshardPrice price = price_messages(*ends.cluster, messages).price;
+TransferCost price_copies(const Ends& ends, const std::vector<DeviceMessage>& messages) {
+  TransferCost price = price_messages(*ends.cluster, messages).price;
   const bool from_device = ends.from.memory_kind() == MemoryKind::kDevice;
   if (from_device != (ends.to.memory_kind() == MemoryKind::kDevice)) {
     add_host_link(*ends.cluster, messages, from_device, &price);
@@ -348,10 +348,6 @@ Attempt attempt(F plan) {
 }
 
 }  // namespace
-
-std::string_view to_string(ReshardStrategy strategy) noexcept {
-  return strategy == ReshardStrategy::kCopies ? "copies" : "collectives";
-}
 
 PlannedReshard plan_reshard(const Dims& shape, int64_t itemsize, const Sharding& source, const Sharding& destination,
                             const ReshardRequest& request) {

@@ -11,6 +11,7 @@
 
 #include "artifex_devices/cluster/cluster.h"
 #include "artifex_devices/sharding/sharding.h"
+#include "artifex_planner/kind_names.h"
 #include "artifex_planner/reshard/price.h"
 
 namespace artifex_devices::planner {
@@ -18,7 +19,8 @@ namespace artifex_devices::planner {
 /// How an array gets from one sharding to another: by direct copies from shard to shard, or by a sequence of
 /// collectives (reshard_sequence.h).
 enum class ReshardStrategy : uint8_t { kCopies, kCollectives };
-std::string_view to_string(ReshardStrategy strategy) noexcept;  // "copies", "collectives"
+template <>
+inline constexpr std::array<std::string_view, 2> kKindNames<ReshardStrategy>{"copies", "collectives"};
 
 struct ReshardRequest {
   ClusterRef cluster = nullptr;                            // null: the cluster that the devices belong to, if any
@@ -35,7 +37,7 @@ struct PlannedReshardStep {
   int64_t busiest_bytes = 0;  // received by the busiest device
   int64_t shard_bytes = 0;    // of one device before the step
   int64_t shard_bytes_after = 0;
-  std::optional<ReshardPrice> price;
+  std::optional<TransferCost> price;
   std::string why_no_price;
 };
 

@@ -1,59 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "artifex_devices/cluster/cluster.h"
+#include "artifex_planner/cost/messages.h"
 #include "artifex_planner/reshard/sequence.h"
 
 namespace artifex_devices::planner {
-
-/// What a message between devices of a cluster crosses.
-enum class ClusterLink : uint8_t { kSameDevice, kSameChip, kInside, kNetwork };
-inline constexpr int kClusterLinks = 4;
-
-/// Bytes from one device of a cluster to another.
-struct DeviceMessage {
-  int64_t from = 0;
-  int64_t to = 0;
-  int64_t bytes = 0;
-};
-
-/// Model: seconds = latency + transfer.
-struct ReshardPrice {
-  double latency = 0;
-  double transfer = 0;
-  std::string_view algorithm;
-  std::string_view limit = "nothing";  // the resource that the transfer waits for
-  double seconds() const noexcept { return latency + transfer; }
-};
-
-/// What a message between two devices of the cluster crosses.
-ClusterLink link_between(const Cluster& cluster, int64_t from, int64_t to) noexcept;
-
-using LinkBytes = std::array<int64_t, kClusterLinks>;  // by ClusterLink
-LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages) noexcept;
-
-struct MessagesPrice {
-  ReshardPrice price;
-  LinkBytes bytes{};
-};
-
-/// Prices all messages at once: in a torus each takes its shortest path along x, then y, then z, and the busiest link
-/// counts; behind switches the busiest chip; in a full mesh the busiest pair; between slices the busiest host, whose
-/// chips share their parts of the network. Copies on one chip take no time in this model.
-/// Throws Unavailable for rates that are needed and not known, InvalidArgument for ids that are not devices, as errors
-/// of `operation`.
-MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMessage>& messages,
-                             std::string_view operation = "plan_reshard");
-
-/// For transfers between device memory and host memory: all messages also cross the links between hosts and chips, on
-/// the side that `from_device` selects; the slower part counts. Throws Unavailable where their rate is not known.
-void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages, bool from_device,
-                   ReshardPrice* price);
 
 /// Messages of a permute in a sequence, for price_messages; replicas send one message each where none keeps its own.
 std::vector<DeviceMessage> permute_messages(const ReshardSequence& sequence, size_t step,
@@ -61,25 +16,11 @@ std::vector<DeviceMessage> permute_messages(const ReshardSequence& sequence, siz
 
 /// Prices one step of a sequence whose positions are placed on `devices` (ids by position). Groups that are boxes are
 /// priced by the formulas (the slowest group), others by their messages: a ring in the order of the mesh.
-ReshardPrice price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
+TransferCost price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
                         const std::vector<int64_t>& devices);
 
 /// Bytes of one step between slices. The group of a gather brings each shard into a slice once, and forwards it inside.
 int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
                       const std::vector<int64_t>& devices);
-
-/// Links into a chip: in a torus a chip at the end of an axis that does not wrap has fewer.
-double links_into(const Cluster& cluster, int64_t chip) noexcept;
-/// Whether all chips have as many links.
-bool chips_have_equal_links(const Cluster& cluster) noexcept;
-
-/// Lower bound of the seconds: the bytes that each chip and each slice must receive, over all links into it.
-/// `chip_bytes` are by number of the chip, and may end before the last chip. `most_slice_bytes` is the maximum over
-/// `slices`; with one slice the network's rates need not be known.
-double least_seconds(const Cluster& cluster, const std::vector<double>& chip_bytes, double most_slice_bytes,
-                     int64_t slices);
-/// The same, with the bytes of each slice that has any of the devices.
-double least_seconds(const Cluster& cluster, const std::vector<int64_t>& chip_bytes,
-                     const std::vector<int64_t>& slice_bytes);
 
 }  // namespace artifex_devices::planner

@@ -340,11 +340,6 @@ void check_end(const ReshardEnd& end) {
 
 }  // namespace
 
-std::string_view to_string(ReshardMove move) noexcept {
-  constexpr std::array<std::string_view, 4> kNames = {"slice", "all_to_all", "permute", "all_gather"};
-  return kNames[static_cast<size_t>(move)];
-}
-
 ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const ReshardEnd& source,
                                       const ReshardEnd& destination, const SequenceOptions& options) {
   check_end(source);

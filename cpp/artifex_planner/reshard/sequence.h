@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "artifex_devices/partition/shard_domains.h"
+#include "artifex_planner/kind_names.h"
 #include "artifex_planner/reshard/search.h"
 
 namespace artifex_devices::planner {
@@ -20,7 +21,9 @@ enum class ReshardMove : uint8_t {
   kPermute,   // shards change places, their shape stays
   kAllGather  // the innermost axes of a dimension no longer shard it
 };
-std::string_view to_string(ReshardMove move) noexcept;  // "slice", "all_to_all", "permute", "all_gather"
+template <>
+inline constexpr std::array<std::string_view, 4> kKindNames<ReshardMove>{"slice", "all_to_all", "permute",
+                                                                         "all_gather"};
 
 /// A part of a mesh axis. Meshes are factored into primes, so that half an axis can move.
 struct SubAxis {

@@ -7,23 +7,13 @@
 
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_planner/cost/groups.h"
 
 namespace artifex_devices::planner {
 namespace {
 
 constexpr size_t kCollectivesBetweenInterrupts = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-double peak_of(const StepHardware& hardware, MatmulFormat format) {
-  const std::optional<double>& peak = hardware.peak_flops[static_cast<size_t>(format)];
-  if (!peak) {
-    throw_error<Unavailable>(
-        "{}: nobody publishes FLOP/s of {} for this chip; expected a format that it has; give the operations another "
-        "dtype, or a cluster with this figure",
-        hardware.operation, to_string(format));
-  }
-  return *peak;
-}
 
 const std::vector<NodeGroup>& groups_of(const StepNetwork& network, MeshAxes axes) {
   if (axes >= network.groups.size() || network.groups[axes].empty()) {
@@ -34,13 +24,8 @@ const std::vector<NodeGroup>& groups_of(const StepNetwork& network, MeshAxes axe
 }
 
 /// The cheapest algorithm in the slowest group, for a collective of `bytes`.
-CollectiveCost cost_of(const StepCollective& collective, const StepNetwork& network, double bytes) {
-  CollectiveCost slowest;
-  for (const NodeGroup& group : groups_of(network, collective.axes)) {
-    const CollectiveCost cost = collective_costs(collective.kind, bytes, group).front();
-    if (cost.seconds() >= slowest.seconds()) slowest = cost;
-  }
-  return slowest;
+TransferCost cost_of(const StepCollective& collective, const StepNetwork& network, double bytes) {
+  return slowest_costs(collective.kind, bytes, groups_of(network, collective.axes)).front();
 }
 
 /// A line: intercept + slope * scale.
@@ -65,10 +50,10 @@ struct Tangents {
   Line device;
 };
 
-Tangents tangents_at(const StepWork& work, const StepHardware& hardware, const StepNetwork& network, double scale) {
+Tangents tangents_at(const StepWork& work, const DeviceRates& hardware, const StepNetwork& network, double scale) {
   Tangents sum;
   for (const StepProduct& product : work.products) {
-    const Line compute = line_of(product.flops, peak_of(hardware, product.format));
+    const Line compute = line_of(product.flops, hardware.peak(product.format));
     const Line memory = line_of(product.bytes, hardware.memory_bandwidth);
     sum.compute += compute;
     sum.memory += memory;
@@ -82,7 +67,7 @@ Tangents tangents_at(const StepWork& work, const StepHardware& hardware, const S
     const StepCollective& each = work.collectives[i];
     // At zero bytes the tangent is that of the first bytes: without a slope it would touch its curve nowhere else.
     const double bytes = each.bytes.at(scale) > 0 || each.bytes.scaled <= 0 ? each.bytes.at(scale) : 1;
-    const CollectiveCost cost = cost_of(each, network, bytes);
+    const TransferCost cost = cost_of(each, network, bytes);
     const double per_byte = bytes > 0 ? cost.transfer / bytes : 0;
     const auto count = static_cast<double>(each.count);
     sum.network += {count * (cost.latency + per_byte * each.bytes.fixed), count * per_byte * each.bytes.scaled};
@@ -130,29 +115,6 @@ StepBound largest_at(const Curves& curves, double scale) noexcept {
 
 }  // namespace
 
-StepHardware step_hardware(const Cluster& cluster, std::string_view operation) {
-  const ClusterChip& chip = cluster.chip();
-  const auto share = static_cast<double>(chip.devices_per_chip);
-  if (!chip.memory_bandwidth || !cluster.device_memory_bytes()) {
-    throw_error<Unavailable>(
-        "{}: the {} of {} in the cluster {} is not known; expected a figure; give it in a cluster file", operation,
-        chip.memory_bandwidth ? "memory" : "memory bandwidth", chip.name, cluster.name());
-  }
-  StepHardware hardware;
-  hardware.operation = operation;
-  for (size_t format = 0; format < hardware.peak_flops.size(); ++format) {
-    if (chip.peak_flops[format]) hardware.peak_flops[format] = chip.peak_flops[format]->value / share;
-  }
-  hardware.memory_bandwidth = chip.memory_bandwidth->value / share;
-  hardware.memory_bytes = *cluster.device_memory_bytes();
-  return hardware;
-}
-
-std::string_view to_string(StepBound bound) noexcept {
-  constexpr std::array<std::string_view, 3> kNames = {"compute", "memory", "network"};
-  return kNames[static_cast<size_t>(bound)];
-}
-
 double StepSeconds::overlapped() const noexcept { return std::max({compute, memory, network}); }
 
 StepBound StepSeconds::overlapped_bound() const noexcept {
@@ -165,16 +127,16 @@ StepBound StepSeconds::serial_bound() const noexcept {
   return memory > compute ? StepBound::kMemory : StepBound::kCompute;
 }
 
-CollectiveCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale) {
+TransferCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale) {
   return cost_of(collective, network, collective.bytes.at(scale));
 }
 
-StepSeconds step_seconds(const StepWork& work, const StepHardware& hardware, const StepNetwork& network, double scale) {
+StepSeconds step_seconds(const StepWork& work, const DeviceRates& hardware, const StepNetwork& network, double scale) {
   const Tangents lines = tangents_at(work, hardware, network, scale);
   return {lines.compute.at(scale), lines.memory.at(scale), lines.network.at(scale), lines.device.at(scale)};
 }
 
-std::vector<StepRegime> step_regimes(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
+std::vector<StepRegime> step_regimes(const StepWork& work, const DeviceRates& hardware, const StepNetwork& network,
                                      bool overlaps) {
   // Without overlap the network competes with all products; their own two limits are compared separately.
   const auto tangents = [&](double scale) { return tangents_at(work, hardware, network, scale); };

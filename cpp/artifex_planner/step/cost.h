@@ -1,31 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "artifex_devices/cluster/cluster.h"
+#include "artifex_planner/cost/device_rates.h"
 #include "artifex_planner/step/network.h"
 #include "artifex_planner/step/work.h"
 
 namespace artifex_devices::planner {
 
-/// One device.
-struct StepHardware {
-  std::array<std::optional<double>, kMatmulFormatCount> peak_flops;  // FLOP/s
-  double memory_bandwidth = 0;                                       // bytes/s
-  int64_t memory_bytes = 0;
-  std::string_view operation = kPlanStep;  // that errors of prices name
-};
-/// A device of a cluster: the numbers of a chip, divided among its devices. Throws Unavailable where the memory or its
-/// bandwidth is not known.
-StepHardware step_hardware(const Cluster& cluster, std::string_view operation = kPlanStep);
-
 enum class StepBound : uint8_t { kCompute, kMemory, kNetwork };
-std::string_view to_string(StepBound bound) noexcept;  // "compute", "memory", "network"
+template <>
+inline constexpr std::array<std::string_view, 3> kKindNames<StepBound>{"compute", "memory", "network"};
 
 /// Seconds of one step on each device.
 struct StepSeconds {
@@ -43,10 +31,10 @@ struct StepSeconds {
 
 /// Prices work at `scale` times the model's batch. Throws Unavailable for a format without a published peak and for
 /// axes without groups.
-StepSeconds step_seconds(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
+StepSeconds step_seconds(const StepWork& work, const DeviceRates& hardware, const StepNetwork& network,
                          double scale = 1);
 /// The cheapest algorithm of one collective in the slowest group, for one of its `count` repetitions.
-CollectiveCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale = 1);
+TransferCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale = 1);
 
 /// The batch from `begin` to `end` (scales; 0 to infinity) that `bound` limits.
 struct StepRegime {
@@ -56,7 +44,7 @@ struct StepRegime {
 };
 /// All regimes in order, solved exactly: seconds are piecewise linear in the batch. `overlaps`: for overlapped(), else
 /// for serial().
-std::vector<StepRegime> step_regimes(const StepWork& work, const StepHardware& hardware, const StepNetwork& network,
+std::vector<StepRegime> step_regimes(const StepWork& work, const DeviceRates& hardware, const StepNetwork& network,
                                      bool overlaps);
 
 /// The largest scale whose memory fits in `memory_bytes`; below 0 where even an empty batch does not fit, infinity

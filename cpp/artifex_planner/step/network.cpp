@@ -2,10 +2,9 @@
 #include "artifex_planner/step/network.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_planner/collective/placed_group.h"
+#include "artifex_planner/cost/groups.h"
 
 namespace artifex_devices::planner {
 namespace {
@@ -124,14 +123,7 @@ StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& siz
       if (std::ranges::any_of(boxes, [&](const PlacedBox& box) { return box.is_same_box(id_of); })) continue;
       std::vector<int64_t> group(groups.members.size());
       for (size_t i = 0; i < group.size(); ++i) group[i] = id_of(i);
-      std::optional<NodeGroup> placed = placed_group(cluster, group);
-      if (!placed) {
-        throw_error(
-            "{}: the {} devices of a group of the mesh, {} first, are not a box of the cluster {}; expected evenly spaced "
-            "chips along its axes; order the mesh with mesh_utils.create_device_mesh",
-            operation, group.size(), group.front(), cluster.name());
-      }
-      kinds.push_back(std::move(*placed));
+      kinds.push_back(mesh_group(cluster, group, operation));
       kinds = without_equals(std::move(kinds));
       if (boxes.size() < kMostBoxes) boxes.emplace_back(cluster, std::move(group));
     }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "artifex_devices/cluster/cluster.h"
-#include "artifex_planner/collective/cost.h"
+#include "artifex_planner/cost/collectives.h"
 #include "artifex_planner/step/einsum_moves.h"
 #include "artifex_planner/step/model.h"
 

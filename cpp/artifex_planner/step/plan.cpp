@@ -62,7 +62,7 @@ PlannedStep plan_step(const StepModel& model, const Cluster& cluster, const Clus
   for (const StepCollective& each : plan.work.collectives) {
     if (std::ranges::find(used, each.axes) == used.end()) used.push_back(each.axes);
   }
-  plan.hardware = step_hardware(cluster);
+  plan.hardware = device_rates(cluster, kPlanStep);
   const StepNetwork network = step_network(cluster, mesh.sizes, mesh.devices, used);
   plan.seconds = step_seconds(plan.work, plan.hardware, network);
   plan.regimes = step_regimes(plan.work, plan.hardware, network, true);

@@ -19,12 +19,12 @@ struct ClusterMesh {
 /// Work, seconds and bounds of one step on a mesh.
 struct PlannedStep {
   StepWork work;
-  StepHardware hardware;
+  DeviceRates hardware;
   StepSeconds seconds;
   std::vector<StepRegime> regimes;
   std::vector<StepRegime> serial_regimes;
-  std::vector<CollectiveCost> costs;  // one time of each collective of `work`
-  double largest_batch = 0;           // that fits in memory and divides; infinity where nothing grows with the batch
+  std::vector<TransferCost> costs;  // one time of each collective of `work`
+  double largest_batch = 0;         // that fits in memory and divides; infinity where nothing grows with the batch
 
   double collective_seconds(size_t number) const noexcept {
     return costs[number].seconds() * static_cast<double>(work.collectives[number].count);

@@ -94,7 +94,7 @@ class Search {
       : model_(model),
         space_(space),
         progress_(progress),
-        hardware_(step_hardware(cluster, kSearchOperation)),
+        hardware_(device_rates(cluster, kSearchOperation)),
         choices_(model, space.shardable),
         families_(families_of(space)) {
     const int64_t count = count_of(families_, choices_);
@@ -250,7 +250,7 @@ class Search {
   const StepModel& model_;
   const SuggestionSpace& space_;
   const std::function<void(int64_t)>& progress_;
-  StepHardware hardware_;
+  DeviceRates hardware_;
   AxisChoices choices_;
   std::vector<Family> families_;
   std::map<int64_t, std::vector<AxisSet>> sets_of_size_;  // that a mesh axis may shard

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "artifex_planner/collective/cost.h"
+#include "artifex_planner/cost/collectives.h"
 #include "artifex_planner/step/model.h"
 
 namespace artifex_devices::planner {
@@ -42,6 +42,9 @@ struct StepCollective {
 
 /// A product is the operation itself, or the gradient of one of its inputs.
 enum class StepProductKind : uint8_t { kForward, kRecomputed, kFirstGradient, kSecondGradient };
+template <>
+inline constexpr std::array<std::string_view, 4> kKindNames<StepProductKind>{
+    "forward", "recomputed", "gradient of the first input", "gradient of the second input"};
 
 /// One product on each device, summed over its repetitions in a step.
 struct StepProduct {

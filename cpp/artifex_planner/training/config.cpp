@@ -11,12 +11,6 @@
 
 namespace artifex_devices::planner {
 
-std::string_view to_string(TensorKind kind) noexcept {
-  constexpr std::array<std::string_view, kTensorKindCount> kNames = {"embedding", "head",   "norm",  "attention",
-                                                                     "mlp",       "router", "expert"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
 double optimizer_bytes(TrainingOptimizer optimizer, TensorKind kind) noexcept {
   switch (optimizer) {
     case TrainingOptimizer::kSgd:
@@ -34,21 +28,6 @@ double optimizer_bytes(TrainingOptimizer optimizer, TensorKind kind) noexcept {
 }
 
 namespace {
-
-constexpr std::array<std::string_view, 3> kSchedules = {"gpipe", "1f1b", "interleaved"};
-constexpr std::array<std::string_view, 3> kRecomputes = {"none", "selective", "full"};
-constexpr std::array<std::string_view, 2> kRecomputeMethods = {"block", "uniform"};
-constexpr std::array<std::string_view, 3> kContextMethods = {"ring", "all_to_all", "all_gather"};
-constexpr std::array<std::string_view, 5> kOptimizers = {"sgd", "adam", "adamw-fp32-master", "adafactor", "muon"};
-constexpr std::array<std::string_view, kTrafficCount> kTraffics = {"tensor",   "context", "expert",
-                                                                   "pipeline", "data",    "offload"};
-
-template <class Kind, size_t N>
-std::optional<Kind> kind_from_name(const std::array<std::string_view, N>& names, std::string_view name) {
-  const auto* const found = std::ranges::find(names, name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Kind>(found - names.begin());
-}
 
 /// Calls `wrong(text)` for each mistake; texts are built only where `wrong` takes them.
 template <class Wrong>
@@ -184,28 +163,6 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
 }
 
 }  // namespace
-
-std::string_view to_string(PipelineSchedule schedule) noexcept { return kSchedules[static_cast<size_t>(schedule)]; }
-std::optional<PipelineSchedule> pipeline_schedule_from_name(std::string_view name) noexcept {
-  return kind_from_name<PipelineSchedule>(kSchedules, name);
-}
-std::string_view to_string(Recompute recompute) noexcept { return kRecomputes[static_cast<size_t>(recompute)]; }
-std::optional<Recompute> recompute_from_name(std::string_view name) noexcept {
-  return kind_from_name<Recompute>(kRecomputes, name);
-}
-std::string_view to_string(RecomputeMethod method) noexcept { return kRecomputeMethods[static_cast<size_t>(method)]; }
-std::optional<RecomputeMethod> recompute_method_from_name(std::string_view name) noexcept {
-  return kind_from_name<RecomputeMethod>(kRecomputeMethods, name);
-}
-std::string_view to_string(ContextMethod method) noexcept { return kContextMethods[static_cast<size_t>(method)]; }
-std::optional<ContextMethod> context_method_from_name(std::string_view name) noexcept {
-  return kind_from_name<ContextMethod>(kContextMethods, name);
-}
-std::string_view to_string(TrainingOptimizer optimizer) noexcept { return kOptimizers[static_cast<size_t>(optimizer)]; }
-std::optional<TrainingOptimizer> training_optimizer_from_name(std::string_view name) noexcept {
-  return kind_from_name<TrainingOptimizer>(kOptimizers, name);
-}
-std::string_view to_string(Traffic traffic) noexcept { return kTraffics[static_cast<size_t>(traffic)]; }
 
 std::string training_mistakes(const TransformerShape& model, const TrainingConfig& config, int64_t devices) {
   std::vector<std::string> texts;

@@ -3,12 +3,12 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "artifex_devices/cluster/accelerator_catalogue.h"
+#include "artifex_planner/kind_names.h"
 #include "artifex_planner/training/model.h"
 
 namespace artifex_devices::planner {
@@ -24,7 +24,9 @@ enum class TensorKind : uint8_t {
   kExpert      // matrices of routed experts
 };
 inline constexpr int kTensorKindCount = 7;
-std::string_view to_string(TensorKind kind) noexcept;  // "embedding", "head", "norm", "attention", ...
+template <>
+inline constexpr std::array<std::string_view, 7> kKindNames<TensorKind>{"embedding", "head",   "norm",  "attention",
+                                                                        "mlp",       "router", "expert"};
 
 /// A number for each kind of tensor.
 using TensorNumbers = std::array<double, kTensorKindCount>;
@@ -33,6 +35,9 @@ constexpr TensorNumbers every_tensor(double value) noexcept {
 }
 
 enum class TrainingOptimizer : uint8_t { kSgd, kAdam, kAdamMaster, kAdafactor, kMuon };
+template <>
+inline constexpr std::array<std::string_view, 5> kKindNames<TrainingOptimizer>{"sgd", "adam", "adamw-fp32-master",
+                                                                               "adafactor", "muon"};
 
 /// Bytes of state for each parameter: SGD 0, Adam 8 (two float32 moments), AdamW with a float32 master copy 12 (ZeRO,
 /// arXiv:1910.02054, section 3.1), Adafactor 4 (a float32 master copy; its factored moments are below 0.1 %; those of
@@ -41,40 +46,39 @@ enum class TrainingOptimizer : uint8_t { kSgd, kAdam, kAdamMaster, kAdafactor, k
 double optimizer_bytes(TrainingOptimizer optimizer, TensorKind kind) noexcept;
 
 enum class PipelineSchedule : uint8_t { kGPipe, kOneForwardOneBackward, kInterleaved };
-std::string_view to_string(PipelineSchedule schedule) noexcept;  // "gpipe", "1f1b", "interleaved"
-std::optional<PipelineSchedule> pipeline_schedule_from_name(std::string_view name) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 3> kKindNames<PipelineSchedule>{"gpipe", "1f1b", "interleaved"};
 
 enum class Recompute : uint8_t {
   kNone,
   kSelective,  // the scores of attention (Korthikanti et al. 2022, arXiv:2205.05198)
   kFull        // whole layers from their inputs
 };
-std::string_view to_string(Recompute recompute) noexcept;  // "none", "selective", "full"
-std::optional<Recompute> recompute_from_name(std::string_view name) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 3> kKindNames<Recompute>{"none", "selective", "full"};
 
 /// How whole layers are recomputed, as Megatron-LM's --recompute-method says.
 enum class RecomputeMethod : uint8_t {
   kBlock,   // some layers of each stage, each from its input; the others keep their activations
   kUniform  // all layers, in units of some layers, each unit from its input (Chen et al. 2016, arXiv:1604.06174)
 };
-std::string_view to_string(RecomputeMethod method) noexcept;  // "block", "uniform"
-std::optional<RecomputeMethod> recompute_method_from_name(std::string_view name) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 2> kKindNames<RecomputeMethod>{"block", "uniform"};
 
 enum class ContextMethod : uint8_t {
   kRing,      // keys and values pass along a ring
   kAllToAll,  // heads are exchanged for tokens (Ulysses, arXiv:2309.14509)
   kAllGather  // keys and values are gathered (Llama 3, arXiv:2407.21783, section 3.3.2)
 };
-std::string_view to_string(ContextMethod method) noexcept;  // "ring", "all_to_all", "all_gather"
-std::optional<ContextMethod> context_method_from_name(std::string_view name) noexcept;
-
-std::string_view to_string(TrainingOptimizer optimizer) noexcept;  // "sgd", "adam", "adamw-fp32-master", ...
-std::optional<TrainingOptimizer> training_optimizer_from_name(std::string_view name) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 3> kKindNames<ContextMethod>{"ring", "all_to_all", "all_gather"};
 
 /// Communication that may be hidden behind computation.
 enum class Traffic : uint8_t { kTensor, kContext, kExpert, kPipeline, kData, kOffload };
 inline constexpr int kTrafficCount = 6;
-std::string_view to_string(Traffic traffic) noexcept;  // "tensor", "context", "expert", "pipeline", "data", "offload"
+template <>
+inline constexpr std::array<std::string_view, 6> kKindNames<Traffic>{"tensor",   "context", "expert",
+                                                                     "pipeline", "data",    "offload"};
 
 /// How a training step is spread over devices. Ranks are numbered with the tensor axis fastest, then context, data and
 /// pipeline, as Megatron-LM does.

@@ -14,25 +14,6 @@ namespace artifex_devices::planner {
 
 namespace {
 
-constexpr std::array<std::string_view, kFactorCount> kFactorNames = {"matmul",
-                                                                     "matmul_float8",
-                                                                     "tile_rows",
-                                                                     "tile_columns",
-                                                                     "processors",
-                                                                     "attention_forward",
-                                                                     "attention_backward",
-                                                                     "memory",
-                                                                     "links",
-                                                                     "links_half_bytes",
-                                                                     "nvls",
-                                                                     "network",
-                                                                     "network_half_bytes",
-                                                                     "host",
-                                                                     "host_memory",
-                                                                     "layer_seconds",
-                                                                     "step_seconds",
-                                                                     "sharp"};
-
 constexpr std::string_view kTiles = "NVIDIA, Matrix Multiplication Background User's Guide: tile and wave quantization";
 constexpr std::string_view kSizes =
     "S12, network chapter: all-reduces of 1 MiB to 16 GiB on 8 A100 and on 8 H200, without their latency";
@@ -101,8 +82,6 @@ double quantised(double m, double n, double rows, double columns, double process
 }
 
 }  // namespace
-
-std::string_view to_string(Factor factor) noexcept { return kFactorNames[static_cast<size_t>(factor)]; }
 
 Efficiency ideal_efficiency() {
   Efficiency result;

@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "artifex_devices/cluster/cluster.h"
+#include "artifex_planner/kind_names.h"
 
 namespace artifex_devices::planner {
 
@@ -33,13 +33,38 @@ enum class Factor : uint8_t {
   kSharp               // fraction of the bandwidth between slices that all-reduces reach whose sums switches compute
 };
 inline constexpr int kFactorCount = 18;
-std::string_view to_string(Factor factor) noexcept;  // "matmul", "matmul_float8", "tile_rows", ...
+template <>
+inline constexpr std::array<std::string_view, 18> kKindNames<Factor>{"matmul",
+                                                                     "matmul_float8",
+                                                                     "tile_rows",
+                                                                     "tile_columns",
+                                                                     "processors",
+                                                                     "attention_forward",
+                                                                     "attention_backward",
+                                                                     "memory",
+                                                                     "links",
+                                                                     "links_half_bytes",
+                                                                     "nvls",
+                                                                     "network",
+                                                                     "network_half_bytes",
+                                                                     "host",
+                                                                     "host_memory",
+                                                                     "layer_seconds",
+                                                                     "step_seconds",
+                                                                     "sharp"};
 
 /// Factors with their sources. An immutable value that callers replace in parts.
 struct Efficiency {
   std::array<SourcedNumber, kFactorCount> factors;
   double operator[](Factor factor) const noexcept { return factors[static_cast<size_t>(factor)].value; }
 };
+
+/// The factor of products in a format; 4-bit ones count as 8-bit ones.
+constexpr Factor matmul_factor(MatmulFormat format) noexcept {
+  const bool has_few_bits = format == MatmulFormat::kFloat8 || format == MatmulFormat::kInt8 ||
+                            format == MatmulFormat::kFloat4 || format == MatmulFormat::kInt4;
+  return has_few_bits ? Factor::kMatmulFloat8 : Factor::kMatmul;
+}
 
 /// No losses: fractions of 1, no quantisation, no fixed seconds. Prices with it are the roofline bound.
 Efficiency ideal_efficiency();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_planner/collective/placed_group.h"
+#include "artifex_planner/cost/groups.h"
 
 namespace artifex_devices::planner {
 namespace {
@@ -45,7 +45,7 @@ Message message_of(Collective op) {
   return Message::kAllGather;
 }
 
-double reached(const CollectiveCost& cost, double bytes, const Efficiency& efficiency) {
+double reached(const TransferCost& cost, double bytes, const Efficiency& efficiency) {
   const bool is_network = cost.limit == "network";
   const double full = efficiency[is_network ? Factor::kNetwork : Factor::kLinkFraction];
   const double half = efficiency[is_network ? Factor::kNetworkHalfBytes : Factor::kLinksHalfBytes];
@@ -63,7 +63,7 @@ double sharp_seconds(double bytes, const NodeGroup& group, const Efficiency& eff
     const double rate =
         message_efficiency(bytes, efficiency[Factor::kLinkFraction], efficiency[Factor::kLinksHalfBytes]);
     for (const Collective op : {Collective::kReduceScatter, Collective::kAllGather}) {
-      const CollectiveCost local = collective_costs(op, bytes, group.local).front();
+      const TransferCost local = collective_costs(op, bytes, group.local).front();
       inside += local.transfer / rate;
       latency += local.latency;
     }
@@ -108,7 +108,7 @@ double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int6
   if (devices <= 1 || bytes <= 0 || !counts(message_of(op))) return 0;
   const NodeGroup& group = placed(devices, stride);
   double best = -1;
-  for (const CollectiveCost& cost : collective_costs(op, bytes, group)) {
+  for (const TransferCost& cost : collective_costs(op, bytes, group)) {
     const double own = reached(cost, bytes, efficiency);
     if (best < 0 || own < best) best = own;
   }

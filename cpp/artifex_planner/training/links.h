@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "artifex_devices/cluster/cluster.h"
-#include "artifex_planner/collective/cost.h"
+#include "artifex_planner/cost/collectives.h"
 #include "artifex_planner/training/efficiency.h"
 
 namespace artifex_devices::planner {

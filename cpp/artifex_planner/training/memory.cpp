@@ -10,8 +10,6 @@ namespace artifex_devices::planner {
 
 namespace {
 
-constexpr std::array<std::string_view, kMemoryPartCount> kMemoryNames = {"parameters", "gradients", "optimizer",
-                                                                         "activations", "working"};
 constexpr double kLogitBytes = 4;  // float32
 
 double tokens_of(const TrainingConfig& config) {
@@ -47,8 +45,6 @@ double head_activations(const TrainingModel& model, const TrainingConfig& config
 double mlp_values(const TransformerShape& shape, double width) { return width * (shape.gated_mlp ? 3 : 2); }
 
 }  // namespace
-
-std::string_view to_string(MemoryPart part) noexcept { return kMemoryNames[static_cast<size_t>(part)]; }
 
 std::vector<StageLayers> layers_of_stages(const TrainingModel& model, const TrainingConfig& config) {
   const std::vector<int64_t> counts = stage_layers(model.shape.layers, config.pipeline * config.chunks);
@@ -248,8 +244,8 @@ StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) 
   return memory;
 }
 
-TrainingHardware training_hardware(const Cluster& cluster) {
-  TrainingHardware hardware{step_hardware(cluster, "plan_training")};
+TrainingHardware training_hardware(const Cluster& cluster, std::string_view operation) {
+  TrainingHardware hardware{device_rates(cluster, operation)};
   hardware.devices_per_host = cluster.chips_per_host() * cluster.chip().devices_per_chip;
   hardware.has_consecutive_hosts = cluster.inside().dims.size() == 1;
   if (const auto& memory = cluster.parts().host_memory) hardware.host_memory = memory->value;

@@ -5,16 +5,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "artifex_planner/step/cost.h"
+#include "artifex_planner/cost/device_rates.h"
 #include "artifex_planner/training/config.h"
 #include "artifex_planner/training/model.h"
-#include "artifex_planner/training/time.h"
 
 namespace artifex_devices::planner {
 
 enum class MemoryPart : uint8_t { kParameters, kGradients, kOptimizer, kActivations, kWorking };
 inline constexpr int kMemoryPartCount = 5;
-std::string_view to_string(MemoryPart part) noexcept;  // "parameters", "gradients", ...
+template <>
+inline constexpr std::array<std::string_view, 5> kKindNames<MemoryPart>{"parameters", "gradients", "optimizer",
+                                                                        "activations", "working"};
 
 /// Layers of one pipeline stage: all its chunks together.
 struct StageLayers {
@@ -97,13 +98,14 @@ double stage_activations(const TrainingModel& model, const TrainingConfig& confi
 
 /// One device of a cluster and its host.
 struct TrainingHardware {
-  StepHardware device;
+  DeviceRates device;
   double host_bandwidth = 0;  // bytes/s; 0 where not known
   double host_memory = 0;     // bytes of a host; 0 where not known
   int64_t devices_per_host = 1;
   bool has_consecutive_hosts = true;  // devices of a host have consecutive ids
 };
-TrainingHardware training_hardware(const Cluster& cluster);
+/// `operation` is what errors of prices name.
+TrainingHardware training_hardware(const Cluster& cluster, std::string_view operation = "plan_training");
 
 /// Bytes of one device of a stage in the memory of its host: optimizer state and gradients of what the device updates
 /// (ZeRO-Offload, arXiv:2101.06840), and activations that wait for the backward pass.

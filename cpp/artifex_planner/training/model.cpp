@@ -13,7 +13,6 @@ namespace artifex_devices::planner {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kNorms = {"rms", "layer", "layer without bias"};
 constexpr double kMost = 4611686018427387904.0;  // 2^62
 
 /// LayerParameters in numbers that do not overflow, or in integers of a checked shape.
@@ -197,16 +196,6 @@ double total_estimate(const TransformerShape& shape) {
 
 }  // namespace
 
-NormKind norm_from_name(std::string_view name) {
-  const auto found = std::ranges::find(kNorms, name);
-  if (found == kNorms.end()) {
-    throw_error("TransformerShape: norm is '{}'; expected '{}'; choose one", name, fmt::join(kNorms, "', '"));
-  }
-  return static_cast<NormKind>(found - kNorms.begin());
-}
-
-std::string_view to_string(NormKind kind) { return kNorms.at(static_cast<size_t>(kind)); }
-
 std::vector<std::string> shape_problems(const TransformerShape& shape) {
   std::vector<std::string> problems;
   add_small_sizes(shape, problems);
@@ -257,6 +246,10 @@ ShapeParameters shape_parameters(const TransformerShape& shape) {
   sums.head = head_elements<int64_t>(shape);
   sums.prediction = prediction_elements<int64_t>(shape);
   sums.active = sums.total() - with_experts * (experts.total() - experts.active());
+  sums.dense_layers = dense;
+  sums.expert_layers = with_experts;
+  if (dense > 0) sums.dense_layer = plain.total();
+  if (shape.experts > 0) sums.expert_layer = experts.total();
   return sums;
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_planner/kind_names.h"
+
 namespace artifex_devices::planner {
 
 /// A count as a number of formulas.
@@ -17,9 +19,8 @@ enum class NormKind : uint8_t {
   kLayer,            // a scale and a bias
   kLayerWithoutBias  // a scale
 };
-
-NormKind norm_from_name(std::string_view name);  // "rms", "layer", "layer without bias"; throws InvalidArgument
-std::string_view to_string(NormKind kind);
+template <>
+inline constexpr std::array<std::string_view, 3> kKindNames<NormKind>{"rms", "layer", "layer without bias"};
 
 /// Sizes of a decoder. The defaults are a Llama: RMS norms, rotary positions, gated MLPs, no biases, an output matrix
 /// of its own. Example: {.name = "small", .layers = 2, .embed = 64, .mlp = 128, .heads = 4, .kv_heads = 2,
@@ -89,12 +90,16 @@ struct LayerParameters {
 };
 
 struct ShapeParameters {
-  int64_t embedding = 0;   // with learned positions and the embedding's norm
-  int64_t layers = 0;      // all layers
-  int64_t final_norm = 0;  // before the output
-  int64_t head = 0;        // 0 where it uses the embedding's matrix, except for its bias
-  int64_t active = 0;      // elements that one token uses: all but the experts to which it is not routed
-  int64_t prediction = 0;  // layers of multi-token prediction, in no other number here
+  int64_t embedding = 0;      // with learned positions and the embedding's norm
+  int64_t layers = 0;         // all layers
+  int64_t final_norm = 0;     // before the output
+  int64_t head = 0;           // 0 where it uses the embedding's matrix, except for its bias
+  int64_t active = 0;         // elements that one token uses: all but the experts to which it is not routed
+  int64_t prediction = 0;     // layers of multi-token prediction, in no other number here
+  int64_t dense_layers = 0;   // number of layers without experts
+  int64_t expert_layers = 0;  // number of layers with experts
+  int64_t dense_layer = 0;    // elements of one; 0 where there is none
+  int64_t expert_layer = 0;   // elements of one; 0 where there are no experts
   int64_t total() const { return embedding + layers + final_norm + head; }
 };
 

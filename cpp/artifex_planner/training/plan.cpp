@@ -3,19 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_planner/training/memory.h"
 
 namespace artifex_devices::planner {
-
-double TrainingPlan::memory() const noexcept {
-  double most = 0;
-  for (const TrainingStage& stage : stages) most = std::max(most, total(stage.memory));
-  return most;
-}
 
 TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster, const TrainingConfig& config,
                            const Efficiency& efficiency, int64_t devices) {

@@ -28,8 +28,6 @@ struct TrainingPlan {
   double available = 0;        // bytes of a device
   double bubble_fraction = 0;  // of ideal pipelines: (p - 1) / (v m)
   double host_memory = 0;      // bytes in the memory of the fullest host; 0 where nothing is offloaded
-
-  double memory() const noexcept;  // of the fullest stage
 };
 
 /// Plans one step on the first `devices` of a cluster. Throws InvalidArgument with all mistakes of the configuration,

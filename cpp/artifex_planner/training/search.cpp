@@ -311,9 +311,8 @@ class Searcher {
   }
 
   double flops_bound(const TrainingConfig& config) const {
-    const double fraction =
-        efficiency_[config.format == MatmulFormat::kFloat8 ? Factor::kMatmulFloat8 : Factor::kMatmul];
-    const double peak = hardware_.device.peak_flops[static_cast<size_t>(config.format)].value_or(0) * fraction;
+    const double peak = hardware_.device.peak_flops[static_cast<size_t>(config.format)].value_or(0) *
+                        efficiency_[matmul_factor(config.format)];
     if (peak <= 0) return 0;
     const double bubble = to_real(config.pipeline - 1) / to_real(config.chunks * config.microbatches());
     return flops_ / (peak * to_real(config.devices())) * (1 + bubble);

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "artifex_planner/step/cost.h"
 #include "artifex_planner/training/efficiency.h"
 #include "artifex_planner/training/links.h"
 #include "artifex_planner/training/memory.h"
+#include "artifex_planner/training/pass.h"
 
 namespace artifex_devices::planner {
 
@@ -31,7 +31,10 @@ enum class TimePart : uint8_t {
   kFixed
 };
 inline constexpr int kTimePartCount = 13;
-std::string_view to_string(TimePart part) noexcept;  // "products", "attention", "elementwise", ...
+template <>
+inline constexpr std::array<std::string_view, 13> kKindNames<TimePart>{
+    "products", "attention", "elementwise", "recompute", "tensor", "context", "expert",
+    "pipeline", "bubble",    "data",        "offload",   "update", "fixed"};
 
 /// Seconds of one step.
 struct TrainingSeconds {
@@ -52,51 +55,6 @@ TrainingSeconds training_seconds(const TrainingModel& model, const TrainingConfi
 
 /// FLOPs of a step that recomputation adds, over those of model_flops(): 1/3 where all layers are recomputed.
 double recomputed_part(const TrainingModel& model, const TrainingConfig& config) noexcept;
-
-/// Seconds of one pass of one microbatch over some layers of a device. Communication is all of it, hidden or not.
-struct PassSeconds {
-  double products = 0;
-  double attention = 0;
-  double scores = 0;  // the part of it that reads and writes scores: none with flash attention
-  double elementwise = 0;
-  double tensor = 0;
-  double tensor_beside = 0;  // always hidden behind the products that do not need it
-  double context = 0;
-  double expert = 0;
-  double fixed = 0;
-  double compute() const noexcept { return products + attention + elementwise; }
-  PassSeconds& add(const PassSeconds& other, double times) noexcept;
-};
-
-/// Prices passes of layers, the embedding and the output.
-class PassPricer {
- public:
-  PassPricer(const TrainingModel& model, const TrainingConfig& config, const TrainingHardware& hardware,
-             TrainingLinks& links, const Efficiency& efficiency);
-
-  PassSeconds layer(LayerKind kind, bool is_backward);
-  PassSeconds embedding(bool is_backward);
-  PassSeconds head(bool is_backward);
-  double tokens() const noexcept { return tokens_; }
-
- private:
-  double products(const std::vector<LayerProduct>& all, double tokens, int64_t tensor, bool is_backward) const;
-  void add_attention(PassSeconds& pass, bool is_backward) const;
-  double elementwise_seconds(LayerKind kind, bool is_backward) const;
-  double tensor_seconds(Collective op, double bytes);
-  /// A sharded region's communication, in and out: all-reduces, or gathers and reduce-scatters between shards.
-  void add_region(PassSeconds& pass, double bytes, bool is_backward);
-  double context_seconds(bool is_backward);
-  void add_experts(PassSeconds& pass, bool is_backward);
-
-  const TrainingModel& model_;
-  const TrainingConfig& config_;
-  TrainingLinks& links_;
-  const Efficiency& efficiency_;
-  ProductRates rates_;
-  double attention_peak_ = 0;
-  double tokens_ = 0;
-};
 
 /// Communication and how much of it computation hides.
 struct HiddenSeconds {

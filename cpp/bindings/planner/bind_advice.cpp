@@ -53,10 +53,8 @@ void bind_advice(py::module_& module) {
   module.def(
       "derived_batch_size",
       [](const std::string& hardware) -> py::object {
-        const Accelerator* row = find_accelerator_by_name(hardware);
-        if (!row) row = find_accelerator_by_kind(hardware);
-        if (!row) row = find_accelerator_by_pci(hardware);
-        if (!row) return py::none();
+        const Accelerator* row = accelerator_of(hardware);
+        if (row == nullptr) return py::none();
         const DerivedBatchSize sizes = derived_batch_size(*row);
         return py::make_tuple(std::string(row->name), std::string(row->hardware_type), sizes.min_batch_size,
                               sizes.optimal_batch_size, sizes.critical_batch_size, sizes.notes);

@@ -8,6 +8,7 @@
 #include "artifex_planner/calibration/relative_fit.h"
 #include "artifex_planner/calibration/terms.h"
 #include "bind_planner.h"
+#include "struct_fields.h"
 
 namespace artifex_devices::planner::bindings {
 namespace {
@@ -19,39 +20,15 @@ CopyLimits limits_with(int64_t cache_bytes) {
 }
 
 /// (terms, [(memory from, memory to, bytes)]) of the copies between devices of this machine.
-py::tuple reshard_copy_terms(const std::vector<int64_t>& global_shape, int64_t itemsize,
-                             const std::shared_ptr<Sharding>& source, const std::shared_ptr<Sharding>& destination,
-                             int64_t cache_bytes) {
+py::tuple copy_terms_of(const std::vector<int64_t>& global_shape, int64_t itemsize,
+                        const std::shared_ptr<Sharding>& source, const std::shared_ptr<Sharding>& destination,
+                        int64_t cache_bytes) {
   const Dims shape = dims(global_shape);
-  for (const Sharding* sharding : {source.get(), destination.get()}) {
-    if (sharding->is_abstract() || handle_of_cluster(*sharding->devices()->client()) ||
-        !sharding->is_fully_addressable()) {
-      throw_error(
-          "{}: {} has devices of a cluster, of other processes, or none; expected devices of this process for seconds "
-          "that a calibration gives; leave calibration= out",
-          kPlanReshard, sharding->to_string());
-    }
-  }
-  if (source->memory_kind() != destination->memory_kind()) {
-    throw_error(
-        "{}: the ends are in memory of two kinds, {} and {}, and calibration is given; expected the one kind that was "
-        "measured; leave calibration= out",
-        kPlanReshard, to_string(source->memory_kind()), to_string(destination->memory_kind()));
-  }
-  const PlacedCopies placed =
-      run_blocking([&] { return placed_copies(*source, *destination, shape, itemsize, nullptr, kMostCopies); });
-  const CopyTerms terms =
-      copy_terms(placed.direct, placed.source, placed.destination, itemsize, limits_with(cache_bytes));
+  const ReshardCopyTerms found = run_blocking(
+      [&] { return reshard_copy_terms(*source, *destination, shape, itemsize, limits_with(cache_bytes)); });
   py::list memories;
-  for (const MemoryBytes& each : bytes_by_memory(placed.direct, placed.source, placed.destination)) {
-    memories.append(py::make_tuple(each.from, each.to, each.bytes));
-  }
-  return py::make_tuple(std::vector<double>(terms.begin(), terms.end()), memories);
-}
-
-ProgramCollective collective_named(const std::string& name) {
-  if (const auto op = program_collective_from_name(name)) return *op;
-  throw_error("calibrate: {:?} is not a collective of programs", name);
+  for (const MemoryBytes& each : found.memories) memories.append(py::make_tuple(each.from, each.to, each.bytes));
+  return py::make_tuple(std::vector<double>(found.terms.begin(), found.terms.end()), memories);
 }
 
 py::tuple fit(const std::vector<std::vector<double>>& terms, const std::vector<double>& seconds) {
@@ -70,8 +47,8 @@ py::tuple fit(const std::vector<std::vector<double>>& terms, const std::vector<d
 void bind_calibration(py::module_& module) {
   module.attr("COPY_TERMS") = py::tuple(py::cast(kCopyTerms));
   module.attr("PROGRAM_TERMS") = py::tuple(py::cast(kProgramTerms));
-  module.attr("PROGRAM_COLLECTIVES") = py::tuple(py::cast(kProgramCollectives));
-  module.def("copy_terms", &reshard_copy_terms, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
+  module.attr("PROGRAM_COLLECTIVES") = py::tuple(py::cast(kKindNames<ProgramCollective>));
+  module.def("copy_terms", &copy_terms_of, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"), py::arg("cache_bytes"),
              "(COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.");
   module.def(
@@ -79,9 +56,8 @@ void bind_calibration(py::module_& module) {
       [](const std::string& op, double bytes, int64_t devices, int64_t groups, const std::string& executor,
          int64_t cache_bytes) {
         const CollectiveTerms terms =
-            collective_terms(collective_named(op), bytes, devices, groups,
-                             executor == "threads" ? ProgramExecutor::kThreads : ProgramExecutor::kCooperative,
-                             limits_with(cache_bytes));
+            collective_terms(kind_named<ProgramCollective>("calibrate: op", op), bytes, devices, groups,
+                             kind_named<ProgramExecutor>("calibrate: executor", executor), limits_with(cache_bytes));
         std::vector<double> all(terms.copies.begin(), terms.copies.end());
         all.insert(all.end(), terms.program.begin(), terms.program.end());
         return all;
@@ -91,9 +67,8 @@ void bind_calibration(py::module_& module) {
   module.def(
       "executor_for",
       [](const std::string& op, double bytes, int64_t devices, double threads_bytes) {
-        const bool is_threads =
-            executor_for(collective_named(op), bytes, devices, threads_bytes) == ProgramExecutor::kThreads;
-        return is_threads ? "threads" : "cooperative";
+        const auto kind = kind_named<ProgramCollective>("calibrate: op", op);
+        return std::string(to_string(executor_for(kind, bytes, devices, threads_bytes)));
       },
       py::arg("op"), py::arg("bytes"), py::arg("devices"), py::arg("threads_bytes"),
       "The executor that shard_map chooses for such blocks.");

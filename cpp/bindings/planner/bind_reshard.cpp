@@ -5,9 +5,6 @@
 
 #include <utility>
 
-#include "artifex_devices/cluster/cluster_machine.h"
-#include "artifex_devices/cluster/cluster_presets.h"
-#include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/partition/reshard_check.h"
 #include "artifex_planner/collective/plan.h"
 #include "artifex_planner/reshard/plan.h"
@@ -84,7 +81,7 @@ py::list reshard_copies(const std::vector<int64_t>& global_shape, int64_t itemsi
                         const std::shared_ptr<Sharding>& source, const std::shared_ptr<Sharding>& destination,
                         const ClusterOrNone& given) {
   const Dims shape = dims(global_shape);
-  const std::shared_ptr<Cluster> handle = cluster_handle_for(given, *source, *destination);
+  const ClusterRef handle = cluster_for(given.value_or(nullptr), *source, *destination);
   const PlacedCopies placed =
       run_blocking([&] { return placed_copies(*source, *destination, shape, itemsize, handle.get(), kMostCopies); });
   py::list result;
@@ -106,7 +103,7 @@ py::dict collective_dict(const std::string& op, double bytes, const std::shared_
   const PlannedCollective planned =
       run_blocking([&] { return plan_collective(op, bytes, *cluster, axes, std::move(groups), pairs); });
   py::list costs;
-  for (const CollectiveCost& cost : planned.costs) {
+  for (const TransferCost& cost : planned.costs) {
     costs.append(py::make_tuple(estimate_arguments(cost), cost.is_bound));
   }
   const CollectiveBound& bound = planned.bound;
@@ -121,11 +118,6 @@ py::dict collective_dict(const std::string& op, double bytes, const std::shared_
 }
 
 }  // namespace
-
-std::shared_ptr<Cluster> handle_of_cluster(const Client& client) {
-  const auto* machine = dynamic_cast<const ClusterMachine*>(&client.machine());
-  return machine ? std::const_pointer_cast<Cluster>(machine->cluster()) : nullptr;
-}
 
 void bind_reshard(py::module_& module) {
   module.def("plan_reshard", &reshard_dict, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
@@ -149,16 +141,13 @@ void bind_reshard(py::module_& module) {
       },
       py::arg("op"), py::arg("bytes"), py::arg("devices"),
       "(bytes that a device receives, bytes of its input and result) of a collective.");
+  // Python's handles are of mutable clusters; none of their methods changes one.
   module.def(
-      "cluster_of_device", [](const Device& device) { return handle_of_cluster(device.client()); }, py::arg("device"),
-      "The Cluster that a device belongs to, or None.");
+      "cluster_of_device",
+      [](const Device& device) { return std::const_pointer_cast<Cluster>(cluster_of(device.client())); },
+      py::arg("device"), "The Cluster that a device belongs to, or None.");
   module.def(
-      "network_of_device",
-      [](const Device& device) {
-        std::shared_ptr<Cluster> found = handle_of_cluster(device.client());
-        if (found || device.platform() != "gpu") return found;
-        return std::const_pointer_cast<Cluster>(links_of_gpus(device.device_kind(), device.client().device_count()));
-      },
+      "network_of_device", [](const Device& device) { return std::const_pointer_cast<Cluster>(network_of(device)); },
       py::arg("device"),
       "What joins the devices of a client: their Cluster, or the links of GPUs of the catalogue; or None.");
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "artifex_devices/base/bytes_text.h"
 #include "artifex_devices/render/reshard_svg.h"
 #include "bind_planner.h"
 
@@ -11,8 +9,6 @@ namespace artifex_devices::planner::bindings {
 namespace {
 
 namespace py = pybind11;
-
-constexpr double kMaxDrawnCopies = 1 << 17;  // about 0.1 s; a picture has few arrows anyway
 
 /// The shardings before and after, and with `is_copies` the bytes between devices.
 std::string reshard_picture(const std::string& title, const std::vector<std::string>& steps,
@@ -23,28 +19,19 @@ std::string reshard_picture(const std::string& title, const std::vector<std::str
   check_has_devices(*source, "reshard_svg");
   check_has_devices(*destination, "reshard_svg");
   const Dims shape = dims(global_shape);
-  const std::shared_ptr<Cluster> handle = cluster_handle_for(requested, *source, *destination);
+  const ClusterRef handle = cluster_for(requested.value_or(nullptr), *source, *destination);
   ReshardPicture picture{title, steps, {}, "", bytes_by_link, handle.get()};
-  if (!is_copies) {
-    picture.why_no_traffic = "collectives: their algorithms decide which device sends to which, so no arrows are drawn";
-    return run_blocking([&] { return reshard_svg(*source, *destination, shape, picture); });
-  }
-  const auto drawn = [&] { return reshard_svg(*source, *destination, shape, picture); };
-  const double copies = copies_between(*source, *destination, shape, handle.get());
-  if (copies > kMaxDrawnCopies) {
-    picture.why_no_traffic = fmt::format("about {:.3g} direct copies: too many to draw as arrows", copies);
-    for (const auto& [link, bytes] : bytes_by_link) {
-      if (bytes > 0) picture.why_no_traffic += fmt::format("; {} {}", bytes_text(bytes), link);
+  return run_blocking([&] {
+    if (is_copies) {
+      DrawnCopies drawn = drawn_copies(*source, *destination, shape, itemsize, handle.get(), bytes_by_link);
+      picture.why_no_traffic = std::move(drawn.why_none);
+      for (const DeviceMessage& each : drawn.messages) picture.traffic.push_back({each.from, each.to, each.bytes});
+    } else {
+      picture.why_no_traffic =
+          "collectives: their algorithms decide which device sends to which, so no arrows are drawn";
     }
-    return run_blocking(drawn);
-  }
-  const PlacedCopies placed = run_blocking(
-      [&] { return placed_copies(*source, *destination, shape, itemsize, handle.get(), kMaxDrawnCopies); });
-  placed.direct.plan.for_each_copy([&](const ReshardCopy& copy) {
-    picture.traffic.push_back({placed.source.places[static_cast<size_t>(copy.source)].device,
-                               placed.destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
+    return reshard_svg(*source, *destination, shape, picture);
   });
-  return run_blocking(drawn);
 }
 
 }  // namespace

@@ -9,46 +9,12 @@
 #include "artifex_planner/step/description.h"
 #include "artifex_planner/step/suggestion_reasons.h"
 #include "bind_planner.h"
+#include "struct_fields.h"
 
 namespace artifex_devices::planner::bindings {
 namespace {
 
 namespace py = pybind11;
-
-template <class T>
-T at(const py::dict& from, const char* key) {
-  return from[key].cast<T>();
-}
-
-StepDescription description_from_python(const py::dict& model) {
-  StepDescription step;
-  step.tokens = at<int64_t>(model, "tokens");
-  step.batch_axes = at<std::vector<std::string>>(model, "batch_axes");
-  for (const auto& from : at<std::vector<py::dict>>(model, "tensors")) {
-    step.tensors.push_back({at<std::string>(from, "name"), Dims(at<std::vector<int64_t>>(from, "shape")),
-                            at<std::vector<std::string>>(from, "axes"), at<std::string>(from, "dtype"),
-                            at<double>(from, "itemsize"), at<std::string>(from, "role"), at<int64_t>(from, "count"),
-                            at<bool>(from, "is_kept"), at<bool>(from, "is_on_chip")});
-  }
-  for (const auto& from : at<std::vector<py::dict>>(model, "operations")) {
-    step.operations.push_back({at<std::string>(from, "name"), at<std::string>(from, "einsum"),
-                               at<std::vector<std::string>>(from, "inputs"), at<std::string>(from, "output"),
-                               at<std::string>(from, "kind"), at<int64_t>(from, "count"),
-                               at<std::string>(from, "dtype"), at<bool>(from, "is_recomputed")});
-  }
-  if (!model["optimizer"].is_none()) {
-    const auto from = at<py::dict>(model, "optimizer");
-    step.optimizer = {at<double>(from, "bytes_per_parameter"), at<double>(from, "gradient_itemsize"),
-                      at<bool>(from, "holds_gradients")};
-  }
-  return step;
-}
-
-const char* name_of(StepProductKind kind) {
-  constexpr std::array<const char*, 4> kNames = {"forward", "recomputed", "gradient of the first input",
-                                                 "gradient of the second input"};
-  return kNames[static_cast<size_t>(kind)];
-}
 
 /// An int where the value is one.
 py::object number(double value) {
@@ -79,7 +45,7 @@ py::list regimes_list(const std::vector<StepRegime>& regimes, int64_t tokens) {
 }
 
 /// The arguments of StepCollective; axes of the mesh as bits.
-py::tuple collective_arguments(const StepCollective& each, const CollectiveCost& cost, const StepModel& model) {
+py::tuple collective_arguments(const StepCollective& each, const TransferCost& cost, const StepModel& model) {
   const StepTensor& tensor = model.tensors[static_cast<size_t>(each.tensor)];
   return py::make_tuple(std::string(to_string(each.kind)), tensor.name, each.is_gradient,
                         tensor.role == StepRole::kParameter, each.pass == StepPass::kForward ? "forward" : "backward",
@@ -89,10 +55,10 @@ py::tuple collective_arguments(const StepCollective& each, const CollectiveCost&
 }
 
 /// The arguments of StepProduct.
-py::tuple product_arguments(const StepProduct& each, const StepHardware& hardware, const StepModel& model) {
-  return py::make_tuple(model.ops[static_cast<size_t>(each.op)].name, name_of(each.kind),
+py::tuple product_arguments(const StepProduct& each, const DeviceRates& hardware, const StepModel& model) {
+  return py::make_tuple(model.ops[static_cast<size_t>(each.op)].name, std::string(to_string(each.kind)),
                         std::string(to_string(each.format)), number(each.flops.at(1)), number(each.bytes.at(1)),
-                        each.flops.at(1) / hardware.peak_flops[static_cast<size_t>(each.format)].value());
+                        each.flops.at(1) / hardware.peak(each.format));
 }
 
 py::dict step_dict(const PlannedStep& plan, const StepModel& model) {
@@ -119,9 +85,9 @@ py::dict step_dict(const PlannedStep& plan, const StepModel& model) {
   return result;
 }
 
-py::dict plan_step_for(const py::dict& description, const std::shared_ptr<Cluster>& cluster, const Mesh& mesh,
+py::dict plan_step_for(const StepDescription& description, const std::shared_ptr<Cluster>& cluster, const Mesh& mesh,
                        const std::vector<std::string>& axis_names, const StepRules& rules) {
-  const StepModel model = step_model(description_from_python(description));
+  const StepModel model = step_model(description);
   const PlannedStep plan = run_blocking([&] {
     const Dims& sizes = mesh.abstract_mesh().axis_sizes();
     ClusterMesh placed{{sizes.begin(), sizes.end()}, {}};
@@ -150,9 +116,9 @@ py::object option_dict(const std::optional<ExplainedSuggestion>& option, const S
   return result;
 }
 
-py::dict suggest_steps_for(const py::dict& description, const std::shared_ptr<Cluster>& cluster, Meshes meshes,
+py::dict suggest_steps_for(const StepDescription& description, const std::shared_ptr<Cluster>& cluster, Meshes meshes,
                            std::vector<int> sharded_axes, bool overlaps, int top, const py::object& progress) {
-  const StepModel model = step_model(description_from_python(description), "suggest");
+  const StepModel model = step_model(description, "suggest");
   const SuggestionSpace space = space_of(std::move(meshes), std::move(sharded_axes), overlaps, top);
   const std::function<void(int64_t)> report = progress_report(progress);
   Suggestions found;
@@ -173,8 +139,8 @@ py::dict suggest_steps_for(const py::dict& description, const std::shared_ptr<Cl
   return result;
 }
 
-int64_t candidates_of(const py::dict& description, Meshes meshes, std::vector<int> sharded_axes) {
-  const StepModel model = step_model(description_from_python(description), "suggest");
+int64_t candidates_of(const StepDescription& description, Meshes meshes, std::vector<int> sharded_axes) {
+  const StepModel model = step_model(description, "suggest");
   const SuggestionSpace space = space_of(std::move(meshes), std::move(sharded_axes), true, 1);
   return run_blocking([&] { return count_of_candidates(model, space); });
 }
@@ -182,9 +148,8 @@ int64_t candidates_of(const py::dict& description, Meshes meshes, std::vector<in
 }  // namespace
 
 void bind_step(py::module_& module) {
-  module.def(
-      "step_mistakes", [](const py::dict& model) { return step_mistakes(description_from_python(model)); },
-      py::arg("model"), "Everything that is inconsistent in a described step, one text each.");
+  module.def("step_mistakes", &step_mistakes, py::arg("model"),
+             "Everything that is inconsistent in a described step, one text each.");
   module.def("plan_step", &plan_step_for, py::arg("model"), py::arg("cluster"), py::arg("mesh"), py::arg("axis_names"),
              py::arg("rules"),
              "Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one "

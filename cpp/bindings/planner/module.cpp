@@ -14,6 +14,4 @@ PYBIND11_MODULE(_planner, module) {
   bind_reshard_picture(module);
   bind_step(module);
   bind_training(module);
-  bind_training_fit(module);
-  bind_transformer_shape(module);
 }

@@ -23,7 +23,7 @@
 #include "artifex_devices/topology/system_files.h"
 #include "artifex_devices/topology/world_text.h"
 #include "artifex_devices/transfer/reshard.h"
-#include "artifex_planner/collective/cost.h"
+#include "artifex_planner/cost/collectives.h"
 #include "artifex_planner/reshard/price.h"
 #include "artifex_planner/reshard/sequence.h"
 #include "artifex_planner/step/cost.h"
@@ -178,7 +178,7 @@ TEST(ClustersUnderFaults, ArePlannedForOrFail) {
   expect_made_or_refused("collective_costs", [] {
     std::string text;
     const NodeGroup group{TorusGroup{{{4, true, 1}, {4, true, 1}}, 100, {0, 1}}, 2, 10, {0, 2}};
-    for (const CollectiveCost& each : collective_costs(Collective::kAllReduce, 1e6, group)) {
+    for (const TransferCost& each : collective_costs(Collective::kAllReduce, 1e6, group)) {
       text += fmt::format("{} {} ", each.algorithm, each.seconds());
     }
     return text;
@@ -196,7 +196,7 @@ TEST(StepsUnderFaults, ArePlannedOrFail) {
     const StepWork work = step_work(made.model, {4}, made.rules({{'b', 1}, {'e', 1}}));
     std::vector<MeshAxes> wanted{1};
     const StepSeconds seconds =
-        step_seconds(work, step_hardware(*ring), step_network(*ring, {4}, {0, 1, 2, 3}, wanted));
+        step_seconds(work, device_rates(*ring, kPlanStep), step_network(*ring, {4}, {0, 1, 2, 3}, wanted));
     return fmt::format("{} {} {}", seconds.network, seconds.compute, work.memory.at(1));
   });
   expect_made_or_refused(

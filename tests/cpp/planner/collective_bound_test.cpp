@@ -5,7 +5,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_planner/collective/bound.h"
-#include "artifex_planner/collective/placed_group.h"
+#include "artifex_planner/cost/groups.h"
 #include "made_clusters.h"
 
 namespace artifex_devices::planner {

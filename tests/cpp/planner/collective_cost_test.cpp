@@ -8,7 +8,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/link_loads.h"
-#include "artifex_planner/collective/cost.h"
+#include "artifex_planner/cost/collectives.h"
 
 namespace artifex_devices::planner {
 namespace {
@@ -19,12 +19,12 @@ LocalGroup torus(std::vector<GroupAxis> axes, double link = 1, CollectiveLatency
   return TorusGroup{std::move(axes), link, latency};
 }
 
-CollectiveCost cheapest(Collective op, double bytes, const LocalGroup& group) {
+TransferCost cheapest(Collective op, double bytes, const LocalGroup& group) {
   return collective_costs(op, bytes, group).front();
 }
 
-CollectiveCost named(const std::vector<CollectiveCost>& costs, std::string_view algorithm) {
-  for (const CollectiveCost& cost : costs) {
+TransferCost named(const std::vector<TransferCost>& costs, std::string_view algorithm) {
+  for (const TransferCost& cost : costs) {
     if (cost.algorithm == algorithm) return cost;
   }
   ADD_FAILURE() << "no " << algorithm;
@@ -34,7 +34,7 @@ CollectiveCost named(const std::vector<CollectiveCost>& costs, std::string_view 
 TEST(CollectiveCost, MatchesThePublishedExampleForV5e) {
   // https://jax-ml.github.io/scaling-book: an axis of 4 of a v5e without wrap, 34 MB gathered (8.4 MB per chip).
   const LocalGroup line = torus({{4}}, 4.5e10, {0, kHop});
-  const CollectiveCost cost = cheapest(Collective::kAllGather, 4 * 8.4e6, line);
+  const TransferCost cost = cheapest(Collective::kAllGather, 4 * 8.4e6, line);
   EXPECT_EQ(cost.algorithm, "line, both directions");
   EXPECT_DOUBLE_EQ(cost.transfer, 560e-6);
   EXPECT_DOUBLE_EQ(cost.latency, 3e-6);
@@ -42,8 +42,7 @@ TEST(CollectiveCost, MatchesThePublishedExampleForV5e) {
 }
 
 TEST(CollectiveCost, HalvesTheTimeOfARingThatUsesBothDirections) {
-  const std::vector<CollectiveCost> costs =
-      collective_costs(Collective::kAllGather, 800, torus({{8, true}}, 10, {0, 1}));
+  const std::vector<TransferCost> costs = collective_costs(Collective::kAllGather, 800, torus({{8, true}}, 10, {0, 1}));
   ASSERT_EQ(costs.size(), 2);
   EXPECT_EQ(costs[0].algorithm, "ring, both directions");
   EXPECT_DOUBLE_EQ(costs[0].transfer, 35);  // 800 * 7 / (2 * 8 * 10)
@@ -64,9 +63,9 @@ TEST(CollectiveCost, PairsAcrossARingUseBothDirections) {
 
 TEST(CollectiveCost, PricesAnAllReduceAsTwoAllGathersWithOneStart) {
   const LocalGroup ring = torus({{8, true}}, 10, {5, 1});
-  const CollectiveCost gather = cheapest(Collective::kAllGather, 800, ring);
-  const CollectiveCost scatter = cheapest(Collective::kReduceScatter, 800, ring);
-  const CollectiveCost reduce = cheapest(Collective::kAllReduce, 800, ring);
+  const TransferCost gather = cheapest(Collective::kAllGather, 800, ring);
+  const TransferCost scatter = cheapest(Collective::kReduceScatter, 800, ring);
+  const TransferCost reduce = cheapest(Collective::kAllReduce, 800, ring);
   EXPECT_EQ(scatter.seconds(), gather.seconds());
   EXPECT_EQ(gather.latency, 9);
   EXPECT_EQ(reduce.latency, 13);
@@ -85,12 +84,12 @@ TEST(CollectiveCost, PricesAllToAllOnRingsAndLines) {
 
 TEST(CollectiveCost, UsesAllAxesOfATorusAtOnce) {
   const LocalGroup cube = torus({{4, true}, {4, true}, {8, true}}, 2, {0, 1});
-  const CollectiveCost gather = cheapest(Collective::kAllGather, 1280, cube);
+  const TransferCost gather = cheapest(Collective::kAllGather, 1280, cube);
   EXPECT_EQ(gather.algorithm, "torus, all axes at once");
   EXPECT_DOUBLE_EQ(gather.transfer, 1280.0 * 127 / (2 * 3 * 128 * 2));
   EXPECT_EQ(gather.latency, 8);
   EXPECT_TRUE(gather.is_bound);
-  const CollectiveCost mesh = cheapest(Collective::kAllGather, 160, torus({{4}, {4}}));
+  const TransferCost mesh = cheapest(Collective::kAllGather, 160, torus({{4}, {4}}));
   EXPECT_EQ(mesh.algorithm, "mesh, all axes at once");
   EXPECT_DOUBLE_EQ(mesh.transfer, 160.0 * 15 / (2 * 16));
   EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 128, cube).transfer, 128.0 * 8 / (8 * 128 * 2));
@@ -98,22 +97,22 @@ TEST(CollectiveCost, UsesAllAxesOfATorusAtOnce) {
 
 TEST(CollectiveCost, IgnoresAxesOfOneAndTreatsRingsOfTwoAsLines) {
   EXPECT_EQ(cheapest(Collective::kAllGather, 80, torus({{1, true}, {4}, {1}})).algorithm, "line, both directions");
-  const CollectiveCost two = cheapest(Collective::kAllGather, 80, torus({{2, true}}));
+  const TransferCost two = cheapest(Collective::kAllGather, 80, torus({{2, true}}));
   EXPECT_EQ(two.algorithm, "line, both directions");
   EXPECT_DOUBLE_EQ(two.transfer, 40);
 }
 
 TEST(CollectiveCost, SharesLinksBetweenInterleavedGroups) {
   // Every second chip of a ring of 8: the other four are a group too.
-  const CollectiveCost whole = cheapest(Collective::kAllGather, 80, torus({{4, true, 1}}, 1, {0, 1}));
-  const CollectiveCost half = cheapest(Collective::kAllGather, 80, torus({{4, true, 2}}, 1, {0, 1}));
+  const TransferCost whole = cheapest(Collective::kAllGather, 80, torus({{4, true, 1}}, 1, {0, 1}));
+  const TransferCost half = cheapest(Collective::kAllGather, 80, torus({{4, true, 2}}, 1, {0, 1}));
   EXPECT_DOUBLE_EQ(half.transfer, 2 * whole.transfer);
   EXPECT_EQ(half.latency, 2 * whole.latency);
 }
 
 TEST(CollectiveCost, UsesTheFewestRoundsOnASwitch) {
   const LocalGroup nvlink = SwitchGroup{8, 10, {2, 1}};
-  const std::vector<CollectiveCost> gather = collective_costs(Collective::kAllGather, 800, nvlink);
+  const std::vector<TransferCost> gather = collective_costs(Collective::kAllGather, 800, nvlink);
   EXPECT_EQ(gather[0].algorithm, "recursive doubling");
   EXPECT_EQ(gather[0].latency, 5);
   EXPECT_DOUBLE_EQ(gather[0].transfer, 70);
@@ -167,7 +166,7 @@ TEST(CollectiveCost, DeliversTheMissingBytesInTheStagesOfAnAllGather) {
   // 3 nodes of 4 gather 1,200 bytes. Across, each device gets the parts of its 2 peers, 100 bytes each, at 2 bytes/s;
   // inside, what its 3 neighbours then have, 300 bytes each, at 10.
   const NodeGroup group{SwitchGroup{4, 10, {}}, 3, 2, {}};
-  const std::vector<CollectiveCost> costs = collective_costs(Collective::kAllGather, 1200, group);
+  const std::vector<TransferCost> costs = collective_costs(Collective::kAllGather, 1200, group);
   EXPECT_DOUBLE_EQ(named(costs, "nodes, then devices").transfer, 2 * 100 / 2.0 + 3 * 300 / 10.0);
   EXPECT_DOUBLE_EQ(named(costs, "nodes and devices at once").transfer, 2 * 100 / 2.0);  // the network
   const NodeGroup narrow{SwitchGroup{4, 5, {}}, 3, 2, {}};
@@ -198,7 +197,7 @@ TEST(CollectiveCost, PredictsThePublishedTimeOfFourDgxH100) {
   // Published: 32.2 ms for 8 GiB.
   const double v = 8.0 * (1 << 30);
   const NodeGroup group{SwitchGroup{8, 450e9, {0, 3.4e-6}}, 4, 50e9, {0, 9.6e-6}};
-  const CollectiveCost cost = collective_costs(Collective::kAllReduce, v, group).front();
+  const TransferCost cost = collective_costs(Collective::kAllReduce, v, group).front();
   EXPECT_DOUBLE_EQ(cost.transfer, 2 * v * 7 / (8 * 450e9));         // 33.4 ms inside; 32.2 ms across
   EXPECT_DOUBLE_EQ(cost.latency, 2 * 3 * 3.4e-6 + 2 * 2 * 9.6e-6);  // log2 of 8 and of 4, each there and back
   EXPECT_NEAR(cost.seconds() / 32.2e-3, 1, 0.05);
@@ -206,13 +205,13 @@ TEST(CollectiveCost, PredictsThePublishedTimeOfFourDgxH100) {
 
 TEST(CollectiveCost, TreatsOneNodeAsItsLocalGroup) {
   const LocalGroup local = SwitchGroup{8, 10, {}};
-  const std::vector<CollectiveCost> costs = collective_costs(Collective::kAllGather, 800, NodeGroup{local, 1, 0, {}});
+  const std::vector<TransferCost> costs = collective_costs(Collective::kAllGather, 800, NodeGroup{local, 1, 0, {}});
   EXPECT_EQ(costs[0].seconds(), collective_costs(Collective::kAllGather, 800, local)[0].seconds());
 }
 
 TEST(CollectiveCost, CostsNothingOnOneDevice) {
   for (const LocalGroup& group : {torus({{1, true}}), LocalGroup(SwitchGroup{1, 1, {}}), torus({})}) {
-    const std::vector<CollectiveCost> costs = collective_costs(Collective::kAllReduce, 800, group);
+    const std::vector<TransferCost> costs = collective_costs(Collective::kAllReduce, 800, group);
     ASSERT_EQ(costs.size(), 1);
     EXPECT_EQ(costs[0].algorithm, "none");
     EXPECT_EQ(costs[0].seconds(), 0);
@@ -230,9 +229,9 @@ TEST(CollectiveCost, CountsTheBytesThatEachDeviceReceives) {
 
 TEST(CollectiveCost, NamesAreParsedAndFormatted) {
   for (const char* name : {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast"}) {
-    EXPECT_EQ(to_string(collective_from_name(name).value()), name);
+    EXPECT_EQ(to_string(kind_from_name<Collective>(name).value()), name);
   }
-  EXPECT_FALSE(collective_from_name("psum"));
+  EXPECT_FALSE(kind_from_name<Collective>("psum"));
 }
 
 TEST(CollectiveCost, RefusesInvalidNetworks) {
@@ -284,7 +283,7 @@ TEST(CollectiveCost, PricesAllToAllAsTheSumOfItsMessages) {
     for (size_t axis = 0; axis < torus.dims.size(); ++axis) {
       group.axes.push_back({torus.dims[axis], torus.wraps[axis], 1});
     }
-    const CollectiveCost cost = collective_costs(Collective::kAllToAll, n * n, LocalGroup(group)).front();
+    const TransferCost cost = collective_costs(Collective::kAllToAll, n * n, LocalGroup(group)).front();
     EXPECT_DOUBLE_EQ(cost.transfer, loads.most_bytes()) << "of " << n;
     EXPECT_EQ(cost.latency, static_cast<double>(loads.longest_path())) << "of " << n;
   }

@@ -63,8 +63,8 @@ TEST(ExecutorFor, LargeBlocksRunOnThreads) {
 }
 
 TEST(ProgramCollective, HasNames) {
-  EXPECT_EQ(program_collective_from_name("permute"), ProgramCollective::kPermute);
-  EXPECT_EQ(program_collective_from_name("broadcast"), std::nullopt);
+  EXPECT_EQ(kind_from_name<ProgramCollective>("permute"), ProgramCollective::kPermute);
+  EXPECT_EQ(kind_from_name<ProgramCollective>("broadcast"), std::nullopt);
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ TEST(ProfileParts, BadSpansAreErrors) {
 TEST(ProfileParts, KindsHaveNames) {
   for (int i = 0; i < kProfileKindCount; ++i) {
     const auto kind = static_cast<ProfileKind>(i);
-    EXPECT_EQ(profile_kind_from_name(to_string(kind)), kind);
+    EXPECT_EQ(kind_from_name<ProfileKind>(to_string(kind)), kind);
   }
-  EXPECT_EQ(profile_kind_from_name("gemm"), std::nullopt);
+  EXPECT_EQ(kind_from_name<ProfileKind>("gemm"), std::nullopt);
   EXPECT_EQ(profile_kind(Message::kAllGather), kAllGather);
   EXPECT_EQ(profile_kind(Message::kSend), kSend);
 }

@@ -64,18 +64,18 @@ TEST(ReshardPrice, PricesStepsByTheirGroups) {
     return price_step(*cluster, sequence, 0, first(16));
   };
   // Position 4 i + j lies at coordinates (j, i): y is the line, x the ring.
-  const ReshardPrice line = price({{"y"}, {}}, {{}, {}});
+  const TransferCost line = price({{"y"}, {}}, {{}, {}});
   EXPECT_EQ(line.algorithm, "line, both directions");
   EXPECT_DOUBLE_EQ(line.transfer, 1600.0 * 3 / (4 * 100));
   EXPECT_DOUBLE_EQ(line.latency, 3);
-  const ReshardPrice ring = price({{"x"}, {}}, {{}, {}});
+  const TransferCost ring = price({{"x"}, {}}, {{}, {}});
   EXPECT_EQ(ring.algorithm, "ring, both directions");
   EXPECT_DOUBLE_EQ(ring.transfer, 1600.0 * 3 / (2 * 4 * 100));
-  const ReshardPrice exchange = price({{"x"}, {}}, {{}, {"x"}});
+  const TransferCost exchange = price({{"x"}, {}}, {{}, {"x"}});
   EXPECT_DOUBLE_EQ(exchange.transfer, 1600.0 / (8 * 100));
   EXPECT_EQ(price({{}, {}}, {{"x"}, {}}).seconds(), 0);
   // Each of the chips off the diagonal sends its 100 bytes to its mirror image.
-  const ReshardPrice permute = price({{"x", "y"}, {}}, {{"y", "x"}, {}});
+  const TransferCost permute = price({{"x", "y"}, {}}, {{"y", "x"}, {}});
   EXPECT_EQ(permute.algorithm, "all at once");
   EXPECT_GT(permute.transfer, 0);
 }
@@ -86,7 +86,7 @@ TEST(ReshardPrice, GroupsThatAreNotBoxesAreRoutedAsRings) {
   const PartitionSpec rows = spec_of({{"x"}});
   const PartitionSpec whole = spec_of({{}});
   const ReshardSequence sequence = make_reshard_sequence({300}, 1, {mesh, rows}, {mesh, whole});
-  const ReshardPrice price = price_step(*cluster, sequence, 0, {0, 1, 3});
+  const TransferCost price = price_step(*cluster, sequence, 0, {0, 1, 3});
   EXPECT_EQ(price.algorithm, "ring in the order of the mesh");
   // 0->1, 1->3 and 3->0 over 2: two rounds of 100 bytes over each link, two hops the longest way.
   EXPECT_DOUBLE_EQ(price.transfer, 2);
@@ -162,8 +162,8 @@ TEST(ReshardPrice, GroupsThatArePlacedAlikeCostTheSame) {
       const PartitionSpec destination = spec_of({{}, {name}});
       const ReshardSequence sequence = make_reshard_sequence({64, 64}, 1, {mesh, source}, {mesh, destination});
       ASSERT_EQ(sequence.steps.size(), 1);
-      const ReshardPrice once = price_step(*cluster, sequence, 0, first(32));
-      const ReshardPrice each = price_step(*cluster, sequence, 0, backwards);
+      const TransferCost once = price_step(*cluster, sequence, 0, first(32));
+      const TransferCost each = price_step(*cluster, sequence, 0, backwards);
       EXPECT_EQ(once.algorithm, each.algorithm);
       EXPECT_DOUBLE_EQ(once.transfer, each.transfer);
       EXPECT_DOUBLE_EQ(once.latency, each.latency);

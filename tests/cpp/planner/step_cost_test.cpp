@@ -14,8 +14,8 @@ namespace {
 /// 6 * 2 * 64 * 8 * 32 FLOPs of the two matrices, over 4 devices.
 constexpr double kFlops = 6.0 * (2 * 64 * 8 * 32) / 4;
 
-StepHardware hardware(double peak, double memory_bandwidth = 1e18) {
-  StepHardware made;
+DeviceRates hardware(double peak, double memory_bandwidth = 1e18) {
+  DeviceRates made;
   made.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = peak;
   made.memory_bandwidth = memory_bandwidth;
   made.memory_bytes = 1 << 20;
@@ -143,13 +143,13 @@ TEST(StepCost, FindsTheLargestBatchThatFits) {
 
 TEST(StepCost, UsesTheShareOfOneDevice) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {true});
-  EXPECT_THROW(step_hardware(*cluster), Unavailable);
+  EXPECT_THROW(device_rates(*cluster, kPlanStep), Unavailable);
   ClusterParts parts = cluster->parts();
   parts.chip.devices_per_chip = 2;
   parts.chip.memory_bytes = SourcedNumber{1000, "given"};
   parts.chip.memory_bandwidth = SourcedNumber{50, "given"};
   parts.chip.peak_flops[static_cast<size_t>(MatmulFormat::kInt8)] = SourcedNumber{80, "given"};
-  const StepHardware made = step_hardware(*Cluster::make(std::move(parts)));
+  const DeviceRates made = device_rates(*Cluster::make(std::move(parts)), kPlanStep);
   EXPECT_EQ(made.memory_bytes, 500);
   EXPECT_EQ(made.memory_bandwidth, 25);
   EXPECT_EQ(made.peak_flops[static_cast<size_t>(MatmulFormat::kInt8)], 40);

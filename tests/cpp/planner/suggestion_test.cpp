@@ -103,7 +103,7 @@ TEST(Suggestions, AreTheBestPlansThatFit) {
           std::vector<MeshAxes> wanted;
           for (const StepCollective& each : work.collectives) wanted.push_back(each.axes);
           const StepSeconds seconds =
-              step_seconds(work, step_hardware(*ring), step_network(*ring, mesh.sizes, mesh.devices, wanted));
+              step_seconds(work, device_rates(*ring, kPlanStep), step_network(*ring, mesh.sizes, mesh.devices, wanted));
           ++priced;
           least_memory = std::min(least_memory, work.memory.at(1));
           if (work.memory.at(1) > memory) {

@@ -73,7 +73,9 @@ std::vector<Numbers> all_fitting(const Cluster& cluster, const Efficiency& effic
             config.offload_optimizer = has_host_states;
             config.offload_activations = has_host_activations;
             const TrainingPlan plan = plan_training(small_shape(), cluster, config, efficiency);
-            if (plan.memory() <= space.memory_limit) found.emplace_back(plan.expected.total(), plan.memory());
+            double memory = 0;
+            for (const TrainingStage& stage : plan.stages) memory = std::max(memory, total(stage.memory));
+            if (memory <= space.memory_limit) found.emplace_back(plan.expected.total(), memory);
           }
         });
       });
@@ -113,6 +115,19 @@ TEST(TrainingSearch, FindsTheBestOfAllCombinations) {
   EXPECT_TRUE(none.options.empty());
   EXPECT_EQ(none.nearest.size(), 3U);
   EXPECT_EQ(none.consistent, none.too_large);
+}
+
+TEST(TrainingSearch, BoundsProductsOfEightBitIntegersByTheirOwnFactor) {
+  const ClusterRef cluster = gpu_cluster("a100", 2, {});
+  const TrainingModel model = training_model(small_shape());
+  Efficiency efficiency = ideal_efficiency();
+  efficiency.factors[static_cast<size_t>(Factor::kMatmul)].value = 0.1;  // not that of the format
+  TrainingSpace space = small_space();
+  space.base.format = MatmulFormat::kInt8;
+  const TrainingSearch found = search_training(model, *cluster, space, efficiency, nullptr);
+  space.top = 100000;
+  const TrainingSearch priced = search_training(model, *cluster, space, efficiency, nullptr);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(found.options.at(i).seconds, priced.options.at(i).seconds);
 }
 
 TEST(TrainingSearch, CountsEachCombination) {

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "artifex_planner/cost/transfer_cost.h"
+#include "artifex_planner/kind_names.h"
 
 namespace artifex_devices::planner {
 
 /// A collective operation of a group of devices. `bytes` of a cost is always the global array of the group: the
 /// gathered result, one device's unreduced input, the sum of all parts of an all-to-all, the value that is broadcast.
 enum class Collective : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kBroadcast };
-std::string_view to_string(Collective op) noexcept;  // "all_gather", ...
-std::optional<Collective> collective_from_name(std::string_view name) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 5> kKindNames<Collective>{"all_gather", "reduce_scatter", "all_reduce",
+                                                                        "all_to_all", "broadcast"};
 
 /// Seconds before bytes flow: once, and for each step (a hop of a torus, a round behind a switch).
 struct CollectiveLatency {
@@ -61,16 +65,6 @@ struct NodeGroup {
   CollectiveLatency latency;
 };
 
-/// Cost of one algorithm. seconds = latency + transfer.
-struct CollectiveCost {
-  std::string_view algorithm;  // "ring, both directions", ...
-  std::string_view limit;      // resource that the transfer waits for: "links", "network", ...
-  double latency = 0;          // seconds that do not depend on bytes
-  double transfer = 0;         // seconds of bytes on the busiest link
-  bool is_bound = false;       // a lower bound that no program is known to reach
-  double seconds() const noexcept { return latency + transfer; }
-};
-
 int64_t devices_of(const LocalGroup& group) noexcept;
 int64_t devices_of(const NodeGroup& group) noexcept;
 
@@ -82,7 +76,7 @@ double received_bytes(Collective op, double bytes, int64_t devices) noexcept;
 /// has one entry of 0 s named "none".
 /// Throws InvalidArgument for bytes below 0 or NaN, sizes below 1, and rates that are not above 0.
 /// Example: 4 devices on a line with links of 4.5e10 bytes/s gather 33.6e6 bytes in 3 x 8.4e6 / 4.5e10 = 560e-6 s.
-std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const LocalGroup& group);
-std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const NodeGroup& group);
+std::vector<TransferCost> collective_costs(Collective op, double bytes, const LocalGroup& group);
+std::vector<TransferCost> collective_costs(Collective op, double bytes, const NodeGroup& group);
 
 }  // namespace artifex_devices::planner

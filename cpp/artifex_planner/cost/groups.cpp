@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/collective/placed_group.h"
+#include "artifex_planner/cost/groups.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "artifex_devices/base/throw_error.h"
 
@@ -108,6 +109,26 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
     group.latency = {0, cluster.network_latency().value};
   }
   return group;
+}
+
+NodeGroup mesh_group(const Cluster& cluster, const std::vector<int64_t>& devices, std::string_view operation) {
+  std::optional<NodeGroup> placed = placed_group(cluster, devices);
+  if (!placed) {
+    throw_error(
+        "{}: the {} devices of a group of the mesh, {} first, are not a box of the cluster {}; expected evenly spaced "
+        "chips along its axes; order the mesh with mesh_utils.create_device_mesh",
+        operation, devices.size(), devices.front(), cluster.name());
+  }
+  return *std::move(placed);
+}
+
+std::vector<TransferCost> slowest_costs(Collective op, double bytes, std::span<const NodeGroup> groups) {
+  std::vector<TransferCost> slowest;
+  for (const NodeGroup& group : groups) {
+    std::vector<TransferCost> costs = collective_costs(op, bytes, group);
+    if (slowest.empty() || costs.front().seconds() > slowest.front().seconds()) slowest = std::move(costs);
+  }
+  return slowest;
 }
 
 }  // namespace artifex_devices::planner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/collective/cost.h"
+#include "artifex_planner/cost/collectives.h"
 
 #include <algorithm>
 #include <array>
@@ -11,11 +11,9 @@
 namespace artifex_devices::planner {
 namespace {
 
-constexpr std::array<std::string_view, 5> kCollectiveNames = {"all_gather", "reduce_scatter", "all_reduce",
-                                                              "all_to_all", "broadcast"};
 constexpr std::string_view kCostOperation = "collective_costs";
 
-using Costs = std::vector<CollectiveCost>;
+using Costs = std::vector<TransferCost>;
 
 int64_t rounds_of(int64_t devices) { return static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(devices - 1))); }
 
@@ -75,7 +73,7 @@ void check_bytes(double bytes) {
 }
 
 /// Two collectives in sequence, such as a reduce-scatter and an all-gather.
-CollectiveCost twice(CollectiveCost cost, double once) {
+TransferCost twice(TransferCost cost, double once) {
   cost.latency = 2 * cost.latency - once;  // one program: it starts once
   cost.transfer *= 2;
   return cost;
@@ -86,7 +84,7 @@ Costs ring_costs(Collective op, double bytes, const TorusGroup& group, const Gro
   const auto n = static_cast<double>(axis.size);
   const double link = group.link / static_cast<double>(axis.stride);
   const double hops = (n - 1) * static_cast<double>(axis.stride) * group.latency.step + group.latency.once;
-  const CollectiveCost gather{"ring, one direction", "links", hops, bytes * (n - 1) / (n * link)};
+  const TransferCost gather{"ring, one direction", "links", hops, bytes * (n - 1) / (n * link)};
   switch (op) {
     case Collective::kAllGather:
     case Collective::kReduceScatter:
@@ -123,7 +121,7 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
   const CollectiveLatency& latency = group.latency;
   const std::string_view name = torus_algorithm(group.axes);
   const double hops = latency.once + longest * latency.step;
-  CollectiveCost gather{name, "links", hops, bytes * (devices - 1) / (devices * in * group.link)};
+  TransferCost gather{name, "links", hops, bytes * (devices - 1) / (devices * in * group.link)};
   gather.is_bound = group.axes.size() > 1;
   Costs costs;
   switch (op) {
@@ -135,7 +133,7 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
       costs = {twice(gather, latency.once)};
       break;
     case Collective::kAllToAll: {
-      CollectiveCost all{name, "links", hops};
+      TransferCost all{name, "links", hops};
       for (const GroupAxis& axis : group.axes) {
         const double load = square_of(axis.size) / ((axis.wrap ? 8 : 4) * static_cast<double>(axis.size) * devices);
         all.transfer = std::max(all.transfer, bytes * load * static_cast<double>(axis.stride) / group.link);
@@ -147,7 +145,7 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
       double slowest = 0;
       for (const GroupAxis& axis : group.axes) slowest = std::max(slowest, static_cast<double>(axis.stride));
       costs = {{"pipelined along the axes", "links", hops, bytes * slowest / group.link}};
-      CollectiveCost both{"scatter and all-gather", "links", 2 * hops - latency.once, 2 * gather.transfer};
+      TransferCost both{"scatter and all-gather", "links", 2 * hops - latency.once, 2 * gather.transfer};
       both.is_bound = true;
       costs.push_back(both);
       break;
@@ -191,7 +189,7 @@ Costs full_mesh_costs(Collective op, double bytes, const FullMeshGroup& group) {
   const auto n = static_cast<double>(group.devices);
   const CollectiveLatency& latency = group.latency;
   const double step = latency.once + latency.step;
-  const CollectiveCost gather{"direct", "links", step, bytes / (n * group.link)};
+  const TransferCost gather{"direct", "links", step, bytes / (n * group.link)};
   switch (op) {
     case Collective::kAllGather:
     case Collective::kReduceScatter:
@@ -201,7 +199,7 @@ Costs full_mesh_costs(Collective op, double bytes, const FullMeshGroup& group) {
     case Collective::kAllToAll:
       return {{"direct", "links", step, bytes / (n * n * group.link)}};
     case Collective::kBroadcast: {
-      CollectiveCost both = twice(gather, latency.once);
+      TransferCost both = twice(gather, latency.once);
       both.algorithm = "scatter and all-gather";
       return {{"direct", "links", step, bytes / group.link}, both};
     }
@@ -210,20 +208,20 @@ Costs full_mesh_costs(Collective op, double bytes, const FullMeshGroup& group) {
 }
 
 Costs sorted(Costs costs) {
-  std::ranges::stable_sort(costs, {}, &CollectiveCost::seconds);
+  std::ranges::stable_sort(costs, {}, &TransferCost::seconds);
   return costs;
 }
 
-CollectiveCost local_best(Collective op, double bytes, const LocalGroup& group) {
+TransferCost local_best(Collective op, double bytes, const LocalGroup& group) {
   return collective_costs(op, bytes, group).front();
 }
 
 /// A collective in two stages, over the devices of each node and over the nodes: one after the other, or pipelined over
 /// parts of the array, so that the slower stage counts.
-CollectiveCost two_stages(std::string_view name, const CollectiveCost& local, double outer_latency, double outer,
-                          bool at_once) {
-  CollectiveCost cost{name, local.transfer > outer ? local.limit : "network", local.latency + outer_latency,
-                      at_once ? std::max(local.transfer, outer) : local.transfer + outer};
+TransferCost two_stages(std::string_view name, const TransferCost& local, double outer_latency, double outer,
+                        bool at_once) {
+  TransferCost cost{name, local.transfer > outer ? local.limit : "network", local.latency + outer_latency,
+                    at_once ? std::max(local.transfer, outer) : local.transfer + outer};
   cost.is_bound = local.is_bound;
   return cost;
 }
@@ -241,26 +239,26 @@ Costs hierarchy_costs(Collective op, double bytes, const NodeGroup& group) {
     case Collective::kAllGather:
     case Collective::kReduceScatter: {
       // Each device exchanges its own part over its own share of the network; the devices of a node exchange the rest.
-      const CollectiveCost local = local_best(op, bytes, group.local);
+      const TransferCost local = local_best(op, bytes, group.local);
       return {two_stages(kAtOnce, local, after(rounds), across, true),
               two_stages("nodes, then devices", local, after(rounds), across, false)};
     }
     case Collective::kAllReduce: {
       // A reduce-scatter and an all-gather, each as above.
-      const CollectiveCost scatter = local_best(Collective::kReduceScatter, bytes, group.local);
-      const CollectiveCost gather = local_best(Collective::kAllGather, bytes, group.local);
-      CollectiveCost local = scatter;
+      const TransferCost scatter = local_best(Collective::kReduceScatter, bytes, group.local);
+      const TransferCost gather = local_best(Collective::kAllGather, bytes, group.local);
+      TransferCost local = scatter;
       local.latency += gather.latency;
       local.transfer += gather.transfer;
       return {two_stages(kAtOnce, local, after(2 * rounds), 2 * across, true),
               two_stages("scatter inside, reduce across, gather inside", local, after(2 * rounds), 2 * across, false)};
     }
     case Collective::kAllToAll: {
-      const CollectiveCost local = local_best(op, bytes / (m * m), group.local);
+      const TransferCost local = local_best(op, bytes / (m * m), group.local);
       return {two_stages(kAtOnce, local, after(1), bytes * (m - 1) / (m * m * node_egress), true)};
     }
     case Collective::kBroadcast: {
-      const CollectiveCost local = local_best(op, bytes, group.local);
+      const TransferCost local = local_best(op, bytes, group.local);
       return {
           two_stages("binomial tree of nodes, then devices", local, after(rounds), rounds * bytes / node_egress, false),
           two_stages("scatter and all-gather of nodes, then devices", local, after(rounds + m - 1), 2 * across, false)};
@@ -270,14 +268,6 @@ Costs hierarchy_costs(Collective op, double bytes, const NodeGroup& group) {
 }
 
 }  // namespace
-
-std::string_view to_string(Collective op) noexcept { return kCollectiveNames[static_cast<size_t>(op)]; }
-
-std::optional<Collective> collective_from_name(std::string_view name) noexcept {
-  const auto found = std::ranges::find(kCollectiveNames, name);
-  if (found == kCollectiveNames.end()) return std::nullopt;
-  return static_cast<Collective>(found - kCollectiveNames.begin());
-}
 
 int64_t devices_of(const LocalGroup& group) noexcept {
   if (const auto* torus = std::get_if<TorusGroup>(&group)) {
@@ -308,7 +298,7 @@ double received_bytes(Collective op, double bytes, int64_t devices) noexcept {
   return 0;
 }
 
-std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const LocalGroup& group) {
+std::vector<TransferCost> collective_costs(Collective op, double bytes, const LocalGroup& group) {
   check_bytes(bytes);
   check(group);
   if (devices_of(group) == 1) return {{"none", "nothing", 0, 0}};
@@ -317,7 +307,7 @@ std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const 
   return sorted(full_mesh_costs(op, bytes, std::get<FullMeshGroup>(group)));
 }
 
-std::vector<CollectiveCost> collective_costs(Collective op, double bytes, const NodeGroup& group) {
+std::vector<TransferCost> collective_costs(Collective op, double bytes, const NodeGroup& group) {
   check_count(group.nodes, "the number of nodes");
   if (group.nodes == 1) return collective_costs(op, bytes, group.local);
   check_bytes(bytes);

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "artifex_devices/cluster/cluster.h"
-#include "artifex_planner/collective/cost.h"
+#include "artifex_planner/cost/collectives.h"
 
 namespace artifex_devices::planner {
 
@@ -16,5 +18,11 @@ namespace artifex_devices::planner {
 /// devices, repeated ones and ids that are not devices, Unavailable for rates that are needed and not known. Example:
 /// devices 0, 2, 4 and 6 of a ring of 8 chips: one axis of 4 with stride 2 that wraps.
 std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<int64_t>& devices);
+/// The same for a group of a mesh. Throws InvalidArgument, as an error of `operation`, for devices that are not a box.
+NodeGroup mesh_group(const Cluster& cluster, const std::vector<int64_t>& devices, std::string_view operation);
+
+/// Costs of a collective in the slowest of groups that work at once, cheapest algorithm first. Of equals the first
+/// group counts. There is at least one group.
+std::vector<TransferCost> slowest_costs(Collective op, double bytes, std::span<const NodeGroup> groups);
 
 }  // namespace artifex_devices::planner

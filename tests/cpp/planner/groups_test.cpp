@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/collective/placed_group.h"
+#include "artifex_planner/cost/groups.h"
 
 #include <gtest/gtest.h>
 
+#include "../base/message_of.h"
 #include "artifex_devices/base/error.h"
+#include "artifex_planner/cost/device_rates.h"
 #include "made_clusters.h"
 
 namespace artifex_devices::planner {
@@ -64,6 +66,35 @@ TEST(PlacedGroup, RefusesInvalidSets) {
   EXPECT_THROW(placed_group(*cluster, {0, 4}), InvalidArgument);
   EXPECT_THROW(placed_group(*cluster, {-1}), InvalidArgument);
   EXPECT_THROW(placed_group(*cluster, {1, 1}), InvalidArgument);
+}
+
+TEST(MeshGroup, NamesTheOperationWhereItIsNotABox) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {false});
+  EXPECT_EQ(devices_of(mesh_group(*cluster, {0, 1}, "plan_step")), 2);
+  EXPECT_TRUE(message_of([&] {
+                mesh_group(*cluster, {0, 1, 3}, "plan_step");
+              }).starts_with("plan_step: the 3 devices of a group of the mesh, 0 first, are not a box"));
+}
+
+TEST(SlowestCosts, AreThoseOfTheFirstSlowestGroup) {
+  const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {false}, 2);
+  const std::vector<NodeGroup> groups = {placed_group(*cluster, {0, 1}).value(), placed_group(*cluster, {0, 4}).value(),
+                                         placed_group(*cluster, {1, 5}).value()};
+  const std::vector<TransferCost> slowest = slowest_costs(Collective::kAllGather, 100, groups);
+  const std::vector<TransferCost> between = collective_costs(Collective::kAllGather, 100, groups[1]);
+  ASSERT_EQ(slowest.size(), between.size());
+  EXPECT_EQ(slowest.front().seconds(), between.front().seconds());
+  EXPECT_EQ(slowest.front().limit, "network");
+}
+
+TEST(DeviceRates, RefuseAFormatWithoutAPeak) {
+  DeviceRates rates;
+  rates.operation = "plan_inference";
+  rates.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = 1e12;
+  EXPECT_EQ(rates.peak(MatmulFormat::kBFloat16), 1e12);
+  EXPECT_EQ(message_of([&] { rates.peak(MatmulFormat::kFloat16); }),
+            "plan_inference: nobody publishes FLOP/s of float16 for this chip; expected a format that it has; give the "
+            "operations another dtype, or a cluster with this figure");
 }
 
 }  // namespace

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace artifex_devices::planner {
+
+/// Cost of one algorithm that moves bytes between devices. seconds = latency + transfer.
+struct TransferCost {
+  std::string_view algorithm;          // "ring, both directions", ...
+  std::string_view limit = "nothing";  // resource that the transfer waits for: "links", "network", ...
+  double latency = 0;                  // seconds that do not depend on bytes
+  double transfer = 0;                 // seconds of bytes on the busiest link
+  bool is_bound = false;               // a lower bound that no program is known to reach
+  double seconds() const noexcept { return latency + transfer; }
+};
+
+}  // namespace artifex_devices::planner
