@@ -106,7 +106,7 @@ ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_pt
     AdoptedPart& part = parts.emplace_back(AdoptedPart{leaf_from_python(ndarrays[i], operation).view});
     const auto buffer = static_cast<int64_t>(i);
     if (buffer >= sharding->buffers().size()) continue;  // adopt() refuses the number of parts
-    const Device& device = *(*sharding->devices())[sharding->buffers().position(sharding->grid(), buffer)];
+    const Device& device = *(*sharding->devices())[sharding->position_of(buffer)];
     part.memory = shared_memory(ndarrays[i], part.view, given_away.at(i), device.space(sharding->memory_kind()));
     if (!part.memory.block) copied_bytes += part.view.nbytes();
   }

@@ -47,7 +47,7 @@ py::list local_arrays(const Array& array, bool writable, bool some) {
   Dims shape = domains.shard_shape();
   Dims strides = array.strides(shape);
   for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
-    const int64_t position = sharding.buffers().position(sharding.grid(), b);
+    const int64_t position = sharding.position_of(b);
     if (!domains.is_even()) {
       shape = domains.domain(sharding.grid().tile(position)).shape;
       strides = array.strides(shape);
@@ -64,15 +64,13 @@ py::object gpu_buffers(const Array& array, bool writable, bool some) {
   wait_until_written(array);
   if (!some) array.check_addressable(kReading);
   const Sharding& sharding = *array.sharding();
-  const ShardDomains domains = sharding.domains(array.shape(), kReading);
   py::list result;
-  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
-    const int64_t position = sharding.buffers().position(sharding.grid(), b);
-    BufferRef buffer = array.storage()->buffer(array.buffer_number(position));
+  for (const Shard& shard : sharding.shards(array.shape(), kReading)) {
+    BufferRef buffer = array.storage()->buffer(array.buffer_number(shard.position));
     const MemorySpace* space = buffer.block->space();
     const int gpu = space == nullptr ? -1 : space->cuda_ordinal();
     if (gpu < 0) return py::none();
-    const Dims shape = domains.domain(sharding.grid().tile(position)).shape;
+    const Dims& shape = shard.box.shape;
     HostView view{buffer.device_data(), array.dtype(), shape, array.strides(shape), writable};
     if (view.nbytes() == 0) view.data = nullptr;
     buffer.block->mark_as_exported();
@@ -119,24 +117,21 @@ ArrayRef empty(py::handle shape, py::handle dtype, const std::shared_ptr<Shardin
 // (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array of `shape`.
 py::tuple tiling(const Sharding& sharding, py::handle shape, const std::string& operation) {
   const Dims dims = dims_from_python(shape, operation, "shape");
-  const ShardDomains domains = sharding.domains(dims, operation);
-  const TileGrid& grid = sharding.grid();
-  const auto count = static_cast<size_t>(sharding.buffers().size());
+  const Shards shards = sharding.shards(dims, operation);
+  const auto count = static_cast<size_t>(shards.size());
   py::tuple parts(static_cast<size_t>(dims.size()));
-  for (int64_t d = 0; d < dims.size(); ++d) parts[static_cast<size_t>(d)] = grid.parts(d);
+  for (int64_t d = 0; d < dims.size(); ++d) parts[static_cast<size_t>(d)] = shards.grid().parts(d);
   py::tuple positions(count);
   py::tuple tiles(count);
   py::tuple boxes(count);
-  for (size_t b = 0; b < count; ++b) {
-    const int64_t position = sharding.buffers().position(grid, static_cast<int64_t>(b));
-    const int64_t tile = grid.tile(position);
-    const IndexDomain domain = domains.domain(tile);
+  for (const Shard& shard : shards) {
+    const auto b = static_cast<size_t>(shard.buffer);
     py::tuple box(static_cast<size_t>(dims.size()));
     for (int64_t d = 0; d < dims.size(); ++d) {
-      box[static_cast<size_t>(d)] = py::slice(domain.origin[d], domain.origin[d] + domain.shape[d], 1);
+      box[static_cast<size_t>(d)] = py::slice(shard.box.origin[d], shard.box.origin[d] + shard.box.shape[d], 1);
     }
-    positions[b] = position;
-    tiles[b] = tile;
+    positions[b] = shard.position;
+    tiles[b] = shard.tile;
     boxes[b] = box;
   }
   return py::make_tuple(parts, positions, tiles, boxes);
@@ -146,7 +141,7 @@ py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
   py::tuple result(positions.size());
   for (size_t i = 0; i < positions.size(); ++i) {
     const auto position = positions[i].cast<int64_t>();
-    const int64_t buffer = sharding.buffers().buffer(sharding.grid(), position);
+    const int64_t buffer = sharding.buffer_at(position);
     if (buffer < 0) {
       throw_error<NotAddressable>(
           "{}: position {} of {} belongs to another process than this one, {}; expected a position of this process",

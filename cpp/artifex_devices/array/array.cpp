@@ -65,14 +65,6 @@ void Array::check_position(int64_t position, std::string_view operation) const {
                                sharding_->num_devices() - 1);
 }
 
-Shard Array::shard(int64_t position) const {
-  check_position(position, "shard");
-  check_alive("shard");
-  const ShardDomains domains = sharding_->domains(shape_, "shard");
-  return {(*sharding_->devices())[position], position, domains.domain(sharding_->grid().tile(position)),
-          domains.replica(position)};
-}
-
 ArrayRef Array::shard_data(int64_t position) {
   check_position(position, "shard_data");
   check_alive("shard_data");
@@ -124,8 +116,7 @@ void Array::block_until_ready() const {
 }
 
 int64_t Array::buffer_number(int64_t position) const noexcept {
-  const Sharding& whole = *storage_->sharding();
-  return whole.buffers().buffer(whole.grid(), position_ < 0 ? position : position_);
+  return storage_->sharding()->buffer_at(position_ < 0 ? position : position_);
 }
 
 std::shared_ptr<const HostView> Array::cached_host_value() const {

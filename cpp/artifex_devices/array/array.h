@@ -30,14 +30,6 @@ inline bool equal_layouts(const LayoutRef& a, const LayoutRef& b) noexcept {
   return a == b || (a && b && a->minor_to_major() == b->minor_to_major());
 }
 
-/// One device's part of an array.
-struct Shard {
-  Device* device = nullptr;
-  int64_t position = 0;
-  IndexDomain domain;  // in indices of the global array
-  int64_t replica_id = 0;
-};
-
 /// An immutable array on devices: shape, dtype, sharding, memory, and the event that says the memory is written.
 /// Each shard is dense: row-major, or in the order of dimensions that layout() says. Thread-safe.
 class Array : public std::enable_shared_from_this<Array> {
@@ -63,9 +55,7 @@ class Array : public std::enable_shared_from_this<Array> {
   Dims strides(const Dims& shard_shape) const { return buffer_strides(layout_.get(), shard_shape, itemsize(dtype_)); }
   int64_t on_device_size_in_bytes() const;  // replicas counted
 
-  /// The shard at a position; computed on demand for any number of devices. Throws DeletedArray.
-  Shard shard(int64_t position) const;
-  /// The shard as an array on its device, sharing the memory. Deleting either deletes both. Throws
+  /// The part at a position as an array on its device, sharing the memory. Deleting either deletes both. Throws
   /// NotAddressable for the device of another process.
   ArrayRef shard_data(int64_t position);
 

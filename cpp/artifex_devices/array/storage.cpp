@@ -48,8 +48,7 @@ std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains&
   auto storage = std::make_shared<Concrete>();
   Storage& self = *storage;
   self.shares_.store(ended(), std::memory_order_relaxed);  // nothing is charged yet
-  const BufferMap& map = sharding->buffers();
-  self.count_ = map.size();
+  self.count_ = sharding->buffers().size();
   const auto tile_bytes = dense_bytes(domains.shard_shape(), itemsize(dtype));
   const auto padded = tile_bytes ? checked_add(*tile_bytes, kSlabAlignment - 1) : std::nullopt;
   // The biggest number that comes up is the charge of all positions together.
@@ -62,7 +61,7 @@ std::shared_ptr<Storage> Storage::make(ShardingRef sharding, const ShardDomains&
   if (!domains.is_even()) {
     self.uneven_bytes_.reserve(static_cast<size_t>(self.count_));
     for (int64_t b = 0; b < self.count_; ++b) {
-      const int64_t tile = domains.grid().tile(map.position(domains.grid(), b));
+      const int64_t tile = domains.grid().tile(sharding->position_of(b));
       self.uneven_bytes_.push_back(domains.domain(tile).volume() * itemsize(dtype));
     }
     const TileGrid& grid = domains.grid();

@@ -116,12 +116,8 @@ class Storage {
   void allocate_slabs();
 
   Device* device(int64_t position) const noexcept { return (*sharding_->devices())[position]; }
-  int64_t buffer_of(int64_t position) const noexcept {
-    return sharding_->buffers().buffer(sharding_->grid(), position);
-  }
-  Device* device_of_buffer(int64_t number) const noexcept {
-    return device(sharding_->buffers().position(sharding_->grid(), number));
-  }
+  int64_t buffer_of(int64_t position) const noexcept { return sharding_->buffer_at(position); }
+  Device* device_of_buffer(int64_t number) const noexcept { return device(sharding_->position_of(number)); }
   MemoryKind kind() const noexcept { return sharding_->memory_kind(); }
   int64_t position_bytes(int64_t position) const noexcept {
     return uneven_bytes_.empty() ? tile_bytes_ : buffer_bytes(buffer_of(position));

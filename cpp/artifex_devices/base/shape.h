@@ -25,13 +25,10 @@ class Dims {
     resize(static_cast<int64_t>(values.size()), 0);
     std::copy(values.begin(), values.end(), data());
   }
-  Dims(const Dims& other) : Dims(other.span()) {}
+  Dims(const Dims& other) { copy(other); }
   Dims(Dims&& other) noexcept { take(other); }
   Dims& operator=(const Dims& other) {
-    if (this != &other) {
-      resize(other.size(), 0);
-      std::copy(other.begin(), other.end(), data());
-    }
+    if (this != &other) copy(other);
     return *this;
   }
   Dims& operator=(Dims&& other) noexcept {
@@ -69,6 +66,15 @@ class Dims {
   }
 
  private:
+  void copy(const Dims& other) {
+    if (heap_ || other.heap_) {
+      resize(other.size(), 0);
+      std::copy(other.begin(), other.end(), data());
+    } else {
+      size_ = other.size_;
+      std::copy(other.inline_, other.inline_ + kInline, inline_);
+    }
+  }
   void take(Dims& other) noexcept {
     size_ = other.size_;
     capacity_ = other.capacity_;

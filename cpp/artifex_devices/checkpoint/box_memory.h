@@ -38,12 +38,9 @@ inline HeldBuffers hold_buffers(const Array& array, std::string_view operation) 
   if (array.position_in_storage() < 0 && array.sharding() == array.storage()->sharding()) {
     return array.storage()->hold();
   }
-  const int64_t count = sharding.buffers().size();
   HeldBuffers held;
-  held.buffers.reserve(static_cast<size_t>(count));
-  for (int64_t b = 0; b < count; ++b) {
-    const int64_t position = sharding.buffers().position(sharding.grid(), b);
-    held.buffers.push_back(array.storage()->buffer(array.buffer_number(position)));
+  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
+    held.buffers.push_back(array.storage()->buffer(array.buffer_number(sharding.position_of(b))));
   }
   return held;
 }
@@ -52,16 +49,11 @@ inline HeldBuffers hold_buffers(const Array& array, std::string_view operation) 
 inline std::vector<BoxMemory> boxes_of_array(const Array& array, const HeldBuffers& buffers,
                                              std::string_view operation) {
   const Sharding& sharding = *array.sharding();
-  const ShardDomains domains = sharding.domains(array.shape(), operation);
   const CopyEngine* engine = array.is_host_readable() ? nullptr : sharding.devices()->client()->copy_engine();
   std::vector<BoxMemory> boxes;
-  const auto count = static_cast<size_t>(sharding.buffers().size());
-  boxes.reserve(count);
-  for (size_t b = 0; b < count; ++b) {
-    const int64_t position = sharding.buffers().position(sharding.grid(), static_cast<int64_t>(b));
-    IndexDomain box = domains.domain(sharding.grid().tile(position));
-    Dims strides = array.strides(box.shape);
-    boxes.push_back({std::move(box), buffers.device_data(b), std::move(strides), array.is_host_readable(), engine});
+  for (const Shard& shard : sharding.shards(array.shape(), operation)) {
+    boxes.push_back({shard.box, buffers.device_data(static_cast<size_t>(shard.buffer)), array.strides(shard.box.shape),
+                     array.is_host_readable(), engine});
   }
   return boxes;
 }

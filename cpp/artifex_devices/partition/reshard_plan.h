@@ -64,7 +64,7 @@ struct CutRange {
 class ReshardPlan {
  public:
   /// With `copies_all`, buffers that could be reused are copied too: for transfers between kinds of memory, and for
-  /// requests of a copy. The grids of both domains must outlive the plan. Throws InvalidArgument for domains of
+  /// requests of a copy. Throws InvalidArgument for domains of
   /// different shapes, places that name no tile, tiles that are needed and that no source buffer holds, and totals that
   /// overflow.
   ReshardPlan(const ShardDomains& source, std::vector<BufferPlace> source_places, const ShardDomains& destination,

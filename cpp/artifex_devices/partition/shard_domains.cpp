@@ -23,44 +23,36 @@ TileGrid::TileGrid(const AbstractMesh& mesh, const PartitionSpec& spec) : positi
   }
   while (!parts_.empty() && parts_.back() == 1) parts_.resize(parts_.size() - 1, 1);
   for (int64_t i = 0; i < mesh.rank(); ++i) append(mesh.axis_sizes()[i], tile_strides[i]);
-
-  int64_t position_stride = 1;
-  int64_t replica_stride = 1;
-  for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
-    axis->position_stride = position_stride;
-    position_stride *= axis->size;
-    if (axis->tile_stride != 0) continue;
-    axis->replica_stride = replica_stride;
-    replica_stride *= axis->size;
-  }
 }
 
 void TileGrid::append(int64_t size, int64_t tile_stride) {
   if (size == 1) return;
-  if (!axes_.empty() && axes_.back().tile_stride == size * tile_stride) {  // neither shards, or one continues the other
-    axes_.back().size *= size;
-    axes_.back().tile_stride = tile_stride;
+  const int64_t last = axis_sizes_.size() - 1;
+  if (last >= 0 && tile_strides_[last] == size * tile_stride) {  // neither shards, or one continues the other
+    axis_sizes_[last] *= size;
+    tile_strides_[last] = tile_stride;
     return;
   }
-  Axis axis;
-  axis.size = size;
-  axis.tile_stride = tile_stride;
-  axes_.push_back(axis);
+  axis_sizes_.push_back(size);
+  tile_strides_.push_back(tile_stride);
 }
 
 int64_t TileGrid::tile(int64_t position) const noexcept {
   int64_t tile = 0;
-  for (const Axis& axis : axes_) tile += position / axis.position_stride % axis.size * axis.tile_stride;
+  for (int64_t a = axis_sizes_.size() - 1; a >= 0; --a) {
+    tile += position % axis_sizes_[a] * tile_strides_[a];
+    position /= axis_sizes_[a];
+  }
   return tile;
 }
 
 std::vector<int64_t> TileGrid::tiles_by_position() const {
   std::vector<int64_t> tiles{0};
   tiles.reserve(static_cast<size_t>(positions_));
-  for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {  // repeat the tiles so far for each coordinate
+  for (int64_t a = axis_sizes_.size() - 1; a >= 0; --a) {  // repeat the tiles so far for each coordinate
     const size_t inner = tiles.size();
-    for (int64_t coordinate = 1; coordinate < axis->size; ++coordinate) {
-      for (size_t i = 0; i < inner; ++i) tiles.push_back(tiles[i] + coordinate * axis->tile_stride);
+    for (int64_t coordinate = 1; coordinate < axis_sizes_[a]; ++coordinate) {
+      for (size_t i = 0; i < inner; ++i) tiles.push_back(tiles[i] + coordinate * tile_strides_[a]);
     }
   }
   return tiles;
@@ -74,40 +66,55 @@ int64_t TileGrid::tile_coordinate(int64_t tile, int64_t dimension) const noexcep
 
 int64_t TileGrid::replica(int64_t position) const noexcept {
   int64_t replica = 0;
-  for (const Axis& axis : axes_) replica += position / axis.position_stride % axis.size * axis.replica_stride;
+  int64_t stride = 1;
+  for (int64_t a = axis_sizes_.size() - 1; a >= 0; --a) {
+    const int64_t size = axis_sizes_[a];
+    if (tile_strides_[a] == 0) {
+      replica += position % size * stride;
+      stride *= size;
+    }
+    position /= size;
+  }
   return replica;
 }
 
 std::vector<TileGrid::Digit> TileGrid::digits() const {
   std::vector<Digit> digits;
-  for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
-    if (axis->tile_stride == 0) {
-      digits.push_back({.size = axis->size, .position_stride = axis->position_stride});
-      continue;
-    }
+  int64_t position_stride = 1;
+  for (int64_t a = axis_sizes_.size() - 1; a >= 0; --a) {
+    const int64_t size = axis_sizes_[a];
+    const int64_t tile_stride = tile_strides_[a];
+    if (tile_stride == 0) digits.push_back({.size = size, .position_stride = position_stride});
     // A joined axis can span several dimensions: split it again, minor dimension first.
     int64_t outer = 1;
-    for (int64_t d = parts_.size() - 1; d >= 0; --d) {
+    for (int64_t d = parts_.size() - 1; d >= 0 && tile_stride != 0; --d) {
       const int64_t inner = outer;  // stride of the dimension in a tile's number
       outer *= parts_[d];
-      const int64_t begin = std::max(inner, axis->tile_stride);
-      const int64_t end = std::min(outer, axis->tile_stride * axis->size);
+      const int64_t begin = std::max(inner, tile_stride);
+      const int64_t end = std::min(outer, tile_stride * size);
       if (begin >= end) continue;
       digits.push_back({.size = end / begin,
-                        .position_stride = axis->position_stride * (begin / axis->tile_stride),
+                        .position_stride = position_stride * (begin / tile_stride),
                         .dimension = d,
                         .part_stride = begin / inner});
     }
+    position_stride *= size;
   }
   return digits;
 }
 
 int64_t TileGrid::position(int64_t tile, int64_t replica) const noexcept {
   int64_t position = 0;
-  for (const Axis& axis : axes_) {
-    const int64_t coordinate =
-        axis.tile_stride != 0 ? tile / axis.tile_stride % axis.size : replica / axis.replica_stride % axis.size;
-    position += coordinate * axis.position_stride;
+  int64_t stride = 1;
+  for (int64_t a = axis_sizes_.size() - 1; a >= 0; --a) {
+    const int64_t size = axis_sizes_[a];
+    if (tile_strides_[a] != 0) {
+      position += tile / tile_strides_[a] % size * stride;
+    } else {
+      position += replica % size * stride;
+      replica /= size;
+    }
+    stride *= size;
   }
   return position;
 }
@@ -137,7 +144,7 @@ std::string where_text(const ShardDomains::Names& names) {
 }  // namespace
 
 ShardDomains::ShardDomains(const TileGrid& grid, const Dims& shape, Uneven uneven, const Names& names)
-    : grid_(&grid), shape_(shape), shard_shape_(shape) {
+    : grid_(grid), shape_(shape), shard_shape_(shape) {
   checked_product(shape, names.operation);
   const int64_t least_rank = names.spec ? names.spec->rank() : grid.parts().size();
   if (least_rank > shape.size()) {
@@ -171,9 +178,10 @@ ShardDomains::ShardDomains(const TileGrid& grid, const Dims& shape, Uneven uneve
 
 IndexDomain ShardDomains::domain(int64_t tile) const {
   IndexDomain box{Dims(shape_.size(), 0), shape_};
-  for (int64_t d = grid_->parts().size() - 1; d >= 0; --d) {
-    const int64_t coordinate = tile % grid_->parts(d);
-    tile /= grid_->parts(d);
+  const Dims& parts = grid_.parts();
+  for (int64_t d = parts.size() - 1; d >= 0; --d) {
+    const int64_t coordinate = tile % parts[d];
+    tile /= parts[d];
     box.origin[d] = begin(d, coordinate);
     box.shape[d] = begin(d, coordinate + 1) - box.origin[d];
   }
@@ -204,21 +212,21 @@ int64_t count_reaching(std::vector<TileGrid::Digit> digits, int64_t least) {
 
 int64_t ShardDomains::replica(int64_t position) const {
   // All empty parts of a dimension are the same box; the others differ from each other.
-  const Dims& parts = grid_->parts();
-  const int64_t tile = grid_->tile(position);
+  const Dims& parts = grid_.parts();
+  const int64_t tile = grid_.tile(position);
   Dims first_empty(parts.size(), -1);  // of each dimension whose part at this position is empty
   bool has_empty = false;
   for (int64_t d = 0; d < parts.size(); ++d) {
     const int64_t filled = shard_shape_[d] == 0 ? 0 : ceil_divide(shape_[d], shard_shape_[d]);
-    if (grid_->tile_coordinate(tile, d) < filled) continue;
+    if (grid_.tile_coordinate(tile, d) < filled) continue;
     first_empty[d] = filled;
     has_empty = true;
   }
-  if (!has_empty) return grid_->replica(position);
+  if (!has_empty) return grid_.replica(position);
 
   // An earlier position has equal major digits, one smaller digit, and any minor digits. For each choice of the smaller
   // digit, count the combinations of the free digits that give the same box.
-  const std::vector<TileGrid::Digit> digits = grid_->digits();  // minor first
+  const std::vector<TileGrid::Digit> digits = grid_.digits();  // minor first
   int64_t earlier = 0;
   for (size_t k = 0; k < digits.size(); ++k) {
     const int64_t value = position / digits[k].position_stride % digits[k].size;

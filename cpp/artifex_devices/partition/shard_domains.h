@@ -67,21 +67,16 @@ class TileGrid {
  private:
   void append(int64_t size, int64_t tile_stride);
   // Mesh axes in mesh order, without axes of size 1, adjacent axes joined where their strides allow it. This canonical
-  // form is what == compares.
-  struct Axis {
-    int64_t size = 1;
-    int64_t position_stride = 1;  // position = sum of coordinate * position_stride
-    int64_t tile_stride = 0;      // tile += coordinate * tile_stride; 0 for an axis that shards no dimension
-    int64_t replica_stride = 0;   // replica += coordinate * replica_stride
-    friend bool operator==(const Axis&, const Axis&) = default;
-  };
-  std::vector<Axis> axes_;
+  // form is what == compares. A position counts them in row-major order.
+  Dims axis_sizes_;
+  Dims tile_strides_;  // tile += coordinate * tile_stride; 0 for an axis that shards no dimension
   Dims parts_;
   int64_t positions_ = 1;
   int64_t tiles_ = 1;
 };
 
-/// A TileGrid applied to a shape: which box of the array each tile holds. Cheap to create and copy.
+/// A TileGrid applied to a shape: which box of the array each tile holds. A value: cheap to create and copy, and needs
+/// nothing else to live.
 class ShardDomains {
  public:
   /// Throws InvalidArgument when the spec has more entries than the shape has dimensions (trailing Nones count), and
@@ -93,7 +88,7 @@ class ShardDomains {
   };
   ShardDomains(const TileGrid& grid, const Dims& shape, Uneven uneven, const Names& names);
 
-  const TileGrid& grid() const noexcept { return *grid_; }  // owned by the sharding
+  const TileGrid& grid() const noexcept { return grid_; }
   const Dims& shape() const noexcept { return shape_; }
   /// Shape of the first tile; with kError, of every tile.
   const Dims& shard_shape() const noexcept { return shard_shape_; }
@@ -113,7 +108,7 @@ class ShardDomains {
   }
 
  private:
-  const TileGrid* grid_;
+  TileGrid grid_;
   Dims shape_;
   Dims shard_shape_;
   bool even_ = true;

@@ -4,46 +4,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "artifex_devices/device/device_list.h"
-#include "artifex_devices/partition/reshard_plan.h"
 #include "artifex_devices/partition/shard_domains.h"
+#include "artifex_devices/sharding/shards.h"
 
 namespace artifex_devices {
-
-/// The distinct buffers that an array of this sharding has in this process. Positions that hold the same tile in the
-/// same arena share a buffer, since arrays are immutable. Where all devices use one arena of this process, buffer b
-/// holds tile b, and nothing is stored.
-class BufferMap {
- public:
-  BufferMap() = default;  // without devices
-  BufferMap(const TileGrid& grid, const DeviceList& devices);
-
-  int64_t size() const noexcept { return size_; }
-  /// -1 for a position of another process.
-  int64_t buffer(const TileGrid& grid, int64_t position) const noexcept {
-    return is_tile_ ? grid.tile(position) : buffer_of_position_[static_cast<size_t>(position)];
-  }
-  /// The first position that uses the buffer.
-  int64_t position(const TileGrid& grid, int64_t buffer) const noexcept {
-    return is_tile_ ? grid.position(buffer, 0) : position_of_buffer_[static_cast<size_t>(buffer)];
-  }
-  /// Whether buffer b holds tile b, for all tiles.
-  bool is_tile() const noexcept { return is_tile_; }
-  /// Whether the global array can be read: each process that has devices of the sharding has a buffer of every tile.
-  /// The same in all of these processes, because what they do next may depend on it.
-  bool has_every_tile() const noexcept { return has_every_tile_; }
-  /// Tile, device id and arena of each buffer, for reshard plans.
-  std::vector<BufferPlace> places(const TileGrid& grid, const DeviceList& devices) const;
-
- private:
-  bool is_tile_ = true;
-  bool has_every_tile_ = true;
-  int64_t size_ = 0;
-  std::vector<int64_t> buffer_of_position_;
-  std::vector<int64_t> position_of_buffer_;
-};
 
 /// Placement of arrays of any shape on devices. Base class of NamedSharding and SingleDeviceSharding; immutable,
 /// shared.
@@ -58,6 +24,10 @@ class Sharding {
   bool is_abstract() const noexcept { return devices_ == nullptr; }
   const TileGrid& grid() const noexcept { return grid_; }
   const BufferMap& buffers() const noexcept { return buffers_; }
+  /// The buffer that `position` uses; -1 in another process.
+  int64_t buffer_at(int64_t position) const noexcept { return buffers_.buffer(grid_, position); }
+  /// The first position that uses the buffer.
+  int64_t position_of(int64_t buffer) const noexcept { return buffers_.position(grid_, buffer); }
   MemoryKind memory_kind() const noexcept { return memory_kind_; }
   Uneven uneven() const noexcept { return uneven_; }
   int64_t num_devices() const noexcept { return grid_.positions(); }
@@ -69,6 +39,9 @@ class Sharding {
 
   /// Throws as ShardDomains does; `operation` begins the message.
   ShardDomains domains(const Dims& shape, std::string_view operation) const;
+  /// domains(), and the buffers of this process that hold them: `for (const Shard& shard : sharding.shards(shape,
+  /// ...))`.
+  Shards shards(const Dims& shape, std::string_view operation) const { return {domains(shape, operation), buffers_}; }
   /// Whether each device, of any process, holds at least the part of an array of `shape` that `other` gives it. Both
   /// shardings have the same devices in the same order. Throws as ShardDomains does.
   bool covers(const Sharding& other, const Dims& shape, std::string_view operation) const;
@@ -103,11 +76,6 @@ class Sharding {
 };
 
 using ShardingRef = std::shared_ptr<const Sharding>;
-
-/// Whether in each process the tiles that it holds come in complete runs of `run` tiles: with tile t it holds all tiles
-/// from t / run * run on. The same in all processes. Example: x sharded over its last dimension only, `run` parts: each
-/// process holds complete rows.
-bool holds_complete_runs(const TileGrid& grid, const DeviceList& devices, int64_t run);
 
 /// Throws InvalidArgument for a sharding on an AbstractMesh, as `operation` needs devices.
 void check_has_devices(const Sharding& sharding, std::string_view operation);

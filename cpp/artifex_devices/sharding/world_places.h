@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "artifex_devices/partition/reshard_plan.h"
 #include "artifex_devices/sharding/sharding.h"
 
 namespace artifex_devices {

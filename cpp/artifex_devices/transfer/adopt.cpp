@@ -20,18 +20,17 @@ bool can_adopt(const HostView& view, const Block* block, const MemorySpace& spac
 
 ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std::vector<AdoptedPart> parts,
                std::string_view operation) {
-  const ShardDomains domains = sharding->domains(shape, operation);
-  const auto count = static_cast<size_t>(sharding->buffers().size());
+  const Shards shards = sharding->shards(shape, operation);
+  const auto count = static_cast<size_t>(shards.size());
   if (parts.size() != count) {
     throw_error("{}: {} parts for a sharding with {} distinct buffers; expected one part for each buffer", operation,
                 parts.size(), count);
   }
   std::vector<BufferRef> memory(count);
   std::vector<bool> is_copied(count);
-  for (size_t b = 0; b < count; ++b) {
-    const auto position = sharding->buffers().position(sharding->grid(), static_cast<int64_t>(b));
-    const Dims expected =
-        domains.is_even() ? domains.shard_shape() : domains.domain(sharding->grid().tile(position)).shape;
+  for (const Shard& shard : shards) {
+    const auto b = static_cast<size_t>(shard.buffer);
+    const Dims& expected = shard.box.shape;
     const HostView& view = parts[b].view;
     if (view.shape != expected || view.dtype != dtype) {
       throw_error("{}: part {} does not fit; expected {}{}, got {}{}", operation, b, name(dtype), to_string(expected),
@@ -40,7 +39,7 @@ ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std:
     is_copied[b] = !parts[b].memory.block;
     memory[b] = std::move(parts[b].memory);
   }
-  auto storage = Storage::adopt(sharding, domains, dtype, std::move(memory), operation);
+  auto storage = Storage::adopt(sharding, shards, dtype, std::move(memory), operation);
   CopyBatch batch;
   for (size_t b = 0; b < count; ++b) {
     const HostView& view = parts[b].view;

@@ -261,7 +261,7 @@ class Assembler {
     std::vector<int64_t> owner(buffers.size(), -1);
     for (int64_t i = 0; i < devices_.addressable_count(); ++i) {
       const int64_t p = position(i);
-      const auto b = static_cast<size_t>(sharding_.buffers().buffer(sharding_.grid(), p));
+      const auto b = static_cast<size_t>(sharding_.buffer_at(p));
       const Array& array = part(part_at(p));
       BufferRef memory = array.storage()->buffer(array.buffer_number(0));
       if (owner[b] < 0) {
@@ -307,12 +307,11 @@ ShardWriter::ShardWriter(Dims shape, DType dtype, ShardingRef sharding, std::str
     : shape_(std::move(shape)),
       dtype_(dtype),
       sharding_(std::move(sharding)),
-      domains_(sharding_->domains(shape_, operation)),
-      storage_(Storage::allocate(sharding_, domains_, dtype_, operation)),
+      storage_(Storage::allocate(sharding_, sharding_->domains(shape_, operation), dtype_, operation)),
       is_written_(static_cast<size_t>(storage_->buffer_count()), false) {}
 
 bool ShardWriter::write(int64_t position, const HostView& source) {
-  const int64_t buffer = sharding_->buffers().buffer(sharding_->grid(), position);
+  const int64_t buffer = sharding_->buffer_at(position);
   const int64_t size = itemsize(dtype_);
   const int64_t bytes = storage_->buffer_bytes(buffer);
   if (!is_written_[static_cast<size_t>(buffer)]) {
@@ -337,8 +336,8 @@ void ShardWriter::write_everywhere(const HostView& source) {
 void ShardWriter::copy_in(int64_t buffer, const HostView& source) {
   is_written_[static_cast<size_t>(buffer)] = true;
   const int64_t bytes = storage_->buffer_bytes(buffer);
-  const int64_t position = sharding_->buffers().position(sharding_->grid(), buffer);
-  if (bytes > 0) copy_dense(storage_->device_data(buffer), source, *(*sharding_->devices())[position]);
+  const Device& device = *(*sharding_->devices())[sharding_->position_of(buffer)];
+  if (bytes > 0) copy_dense(storage_->device_data(buffer), source, device);
   g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
   run_.bytes += bytes;
 }

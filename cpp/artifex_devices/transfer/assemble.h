@@ -57,7 +57,6 @@ class ShardWriter {
   Dims shape_;
   DType dtype_;
   ShardingRef sharding_;
-  ShardDomains domains_;
   std::shared_ptr<Storage> storage_;
   std::vector<bool> is_written_;  // by buffer
   TransferRun run_{trace_begin_ns()};

@@ -44,7 +44,7 @@ std::vector<int64_t> positions_of_tiles(const Sharding& sharding) {
   const TileGrid& grid = sharding.grid();
   std::vector<int64_t> positions(static_cast<size_t>(grid.tiles()), -1);
   for (int64_t b = sharding.buffers().size() - 1; b >= 0; --b) {
-    const int64_t position = sharding.buffers().position(grid, b);
+    const int64_t position = sharding.position_of(b);
     positions[static_cast<size_t>(grid.tile(position))] = position;
   }
   return positions;

@@ -24,13 +24,12 @@ int64_t bytes_of(const HostView& source, std::string_view operation) {
 }
 
 /// Writes all buffers; `total` is their bytes. Returns the bytes that copies have written.
-int64_t fill(const HostView& source, const ShardDomains& domains, const Storage& storage, const Layout* layout,
+int64_t fill(const HostView& source, const Shards& shards, const Storage& storage, const Layout* layout,
              int64_t total) {
   if (total == 0) return 0;
   const Sharding& sharding = *storage.sharding();
-  const TileGrid& grid = sharding.grid();
   const int64_t size = itemsize(source.dtype);
-  std::byte* run = row_major_run(storage, domains);
+  std::byte* run = row_major_run(storage, shards);
   Executor& executor = sharding.devices()->client()->executor();
   const bool is_inline = executor.is_inline(total);
   if (is_inline && !layout && run && is_dense(source.shape, source.byte_strides, size)) {
@@ -38,9 +37,7 @@ int64_t fill(const HostView& source, const ShardDomains& domains, const Storage&
     return total;
   }
   CopyBatch batch;
-  const auto lane_of = [&](int64_t buffer) {
-    return (*sharding.devices())[sharding.buffers().position(grid, buffer)]->lane();
-  };
+  const auto lane_of = [&](int64_t buffer) { return (*sharding.devices())[sharding.position_of(buffer)]->lane(); };
   int64_t written = 0;
   const auto take = [&](const StridedCopy& copy, int64_t buffer) {
     written += copy.bytes();
@@ -50,7 +47,7 @@ int64_t fill(const HostView& source, const ShardDomains& domains, const Storage&
       batch.add(copy, lane_of(buffer));
     }
   };
-  if (const auto tiles = Tiling::of(storage, domains, layout, size)) {
+  if (const auto tiles = Tiling::of(storage, shards, layout, size)) {
     const Tiling whole{static_cast<std::byte*>(source.data), source.byte_strides, {}, 0};
     take(tiling_copy(*tiles, whole, source.shape, size), 0);
   } else {
@@ -61,13 +58,15 @@ int64_t fill(const HostView& source, const ShardDomains& domains, const Storage&
       for (int64_t b = 0; b < storage.buffer_count(); ++b) lanes.push_back(lane_of(b));
       lane_bytes = bytes_of_one_lane(total, std::move(lanes));
     }
-    Dims strides = buffer_strides(layout, domains.shard_shape(), size);
-    for (int64_t b = 0; b < storage.buffer_count(); ++b) {
-      const IndexDomain box = domains.domain(grid.tile(sharding.buffers().position(grid, b)));
-      if (!domains.is_even()) strides = buffer_strides(layout, box.shape, size);
+    Dims strides = buffer_strides(layout, shards.shard_shape(), size);
+    for (const Shard& shard : shards) {
+      const IndexDomain& box = shard.box;
+      if (!shards.is_even()) strides = buffer_strides(layout, box.shape, size);
       const std::byte* from = static_cast<const std::byte*>(source.data);
       for (int64_t d = 0; d < box.rank(); ++d) from += box.origin[d] * source.byte_strides[d];
-      take(StridedCopy(storage.device_data(b), strides, from, source.byte_strides, box.shape, size, lane_bytes), b);
+      take(StridedCopy(storage.device_data(shard.buffer), strides, from, source.byte_strides, box.shape, size,
+                       lane_bytes),
+           shard.buffer);
     }
   }
   executor.run(batch);
@@ -84,11 +83,11 @@ int64_t physical_bytes(const Storage& storage) noexcept {
 
 ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed, LayoutRef layout) {
   bytes_of(source, "device_put");
-  const ShardDomains domains = sharding->domains(source.shape, "device_put");
-  auto storage = Storage::allocate(sharding, domains, source.dtype, "device_put");
+  const Shards shards = sharding->shards(source.shape, "device_put");
+  auto storage = Storage::allocate(sharding, shards, source.dtype, "device_put");
   const int64_t bytes = physical_bytes(*storage);
   const int64_t begin_ns = trace_begin_ns();
-  const int64_t written = fill(source, domains, *storage, layout.get(), bytes);
+  const int64_t written = fill(source, shards, *storage, layout.get(), bytes);
   g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
   if (TransferRecording::is_any_open()) record_put(*sharding, source.shape, source.dtype, {begin_ns, written});
   return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed, std::move(layout));

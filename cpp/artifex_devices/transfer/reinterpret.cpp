@@ -13,24 +13,19 @@ ArrayRef reinterpret(const ArrayRef& source, const Dims& shape, const ShardingRe
   source->check_alive(operation);
   const ArrayRef in_order = row_major(source);
   const Array& array = *in_order;
-  const ShardDomains domains = sharding->domains(shape, operation);
+  const Shards shards = sharding->shards(shape, operation);
   const ShardDomains old_domains = array.sharding()->domains(array.shape(), operation);
   if (sharding->devices()->client() != array.sharding()->devices()->client() ||
       sharding->num_devices() != array.sharding()->num_devices()) {
     throw_error("{}: a shape of the same memory needs the same devices; expected {} of them, got {}", operation,
                 array.sharding()->num_devices(), sharding->num_devices());
   }
-  const auto elements_at = [&](const Sharding& of, const ShardDomains& parts, int64_t position) {
-    return checked_product(parts.is_even() ? parts.shard_shape() : parts.domain(of.grid().tile(position)).shape,
-                           operation);
-  };
-  const int64_t count = sharding->buffers().size();
   std::vector<BufferRef> buffers;
-  buffers.reserve(static_cast<size_t>(count));
-  for (int64_t b = 0; b < count; ++b) {
-    const int64_t position = sharding->buffers().position(sharding->grid(), b);
-    const int64_t expected = elements_at(*array.sharding(), old_domains, position);
-    const int64_t received = elements_at(*sharding, domains, position);
+  buffers.reserve(static_cast<size_t>(shards.size()));
+  for (const Shard& shard : shards) {
+    const int64_t position = shard.position;
+    const int64_t expected = old_domains.domain(old_domains.grid().tile(position)).volume();
+    const int64_t received = shard.box.volume();
     if (expected != received) {
       throw_error(
           "{}: the shard at position {} has {} elements in shape {} and {} in shape {}; expected the same number",
@@ -45,7 +40,7 @@ ArrayRef reinterpret(const ArrayRef& source, const Dims& shape, const ShardingRe
     }
     buffers.push_back(array.storage()->buffer(number));
   }
-  auto storage = Storage::adopt(sharding, domains, array.dtype(), std::move(buffers), operation);
+  auto storage = Storage::adopt(sharding, shards, array.dtype(), std::move(buffers), operation);
   return Array::make(shape, array.dtype(), sharding, std::move(storage), array.ready_event(), array.committed());
 }
 

@@ -151,7 +151,7 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
     if (number < 0 || is_reused[i]) continue;
     BufferRef buffer = moved.storage->buffer(number);
     destination.data[i] = buffer.device_data();
-    destination.lanes[i] = (*sharding.devices())[sharding.buffers().position(sharding.grid(), number)]->lane();
+    destination.lanes[i] = (*sharding.devices())[sharding.position_of(number)]->lane();
     batch->hold(std::move(buffer.block));
   }
   const bool is_shared = sharding.devices()->client()->is_multi_process();  // CrossReshard traces it at its end
@@ -178,19 +178,9 @@ bool copies_all(const Array& source, const Sharding& sharding, const ReshardOpti
 
 std::shared_ptr<const ReshardPlan> make_plan(const Array& source, const Sharding& sharding, const WorldPlaces& from,
                                              const WorldPlaces& to, bool copies_all) {
-  struct OwnGrids {
-    TileGrid source;
-    TileGrid destination;
-    std::optional<ReshardPlan> plan;
-  };
-  auto made = std::make_shared<OwnGrids>(OwnGrids{source.sharding()->grid(), sharding.grid(), {}});
-  const auto domains = [&](const TileGrid& grid) {  // uneven shards were checked with both ends
-    return ShardDomains(grid, source.shape(), Uneven::kLastShort, {.operation = kOperation});
-  };
-  made->plan.emplace(domains(made->source), from.places, domains(made->destination), to.places,
-                     itemsize(source.dtype()), copies_all);
-  const ReshardPlan* plan = &*made->plan;
-  return {std::move(made), plan};
+  return std::make_shared<const ReshardPlan>(source.sharding()->domains(source.shape(), kOperation), from.places,
+                                             sharding.domains(source.shape(), kOperation), to.places,
+                                             itemsize(source.dtype()), copies_all);
 }
 
 PendingStorage execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options,
@@ -200,9 +190,8 @@ PendingStorage execute_plan(const Array& source, const ShardingRef& sharding, co
 
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding) {
   const Sharding& from = *source.sharding();
-  return ReshardPlan(from.domains(source.shape(), kOperation), WorldPlaces(from).places,
-                     sharding.domains(source.shape(), kOperation), WorldPlaces(sharding).places,
-                     itemsize(source.dtype()), from.memory_kind() != sharding.memory_kind());
+  return *make_plan(source, sharding, WorldPlaces(from), WorldPlaces(sharding),
+                    from.memory_kind() != sharding.memory_kind());
 }
 
 /// Between devices of several processes.

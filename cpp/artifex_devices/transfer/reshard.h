@@ -39,7 +39,7 @@ struct PendingStorage {
   int64_t bytes = 0;  // of the copies within this process
 };
 
-/// The plan of a reshard over the buffers of all processes. It owns its grids, as copies may outlive both shardings.
+/// The plan of a reshard over the buffers of all processes.
 std::shared_ptr<const ReshardPlan> make_plan(const Array& source, const Sharding& sharding, const WorldPlaces& from,
                                              const WorldPlaces& to, bool copies_all);
 
@@ -48,7 +48,7 @@ std::shared_ptr<const ReshardPlan> make_plan(const Array& source, const Sharding
 PendingStorage execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options,
                             std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from, const WorldPlaces& to);
 
-/// The plan that reshard() would execute; of all processes. Both shardings must outlive it.
+/// The plan that reshard() would execute; of all processes.
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding);
 
 /// Bytes that transfers have copied so far in this process, by kind, and the copies that were listed for workers; tests

@@ -30,14 +30,13 @@ int process_of(const Sharding& sharding) {
   return client.is_multi_process() ? client.process_index() : 0;
 }
 
-/// One transfer of `bytes_of(tile)` from the host to each buffer of this process.
+/// One transfer of `bytes_of(buffer)` from the host to each buffer of this process.
 template <class BytesOf>
 void record_from_host(const Sharding& sharding, const TransferRun& run, BytesOf&& bytes_of) {
   RecordedTransfer transfer(TransferDirection::kHostToDevice);
   for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
-    const int64_t position = sharding.buffers().position(sharding.grid(), b);
-    transfer.add(RouteEnd::host(), RouteEnd::of(*(*sharding.devices())[position], sharding.memory_kind()),
-                 bytes_of(sharding.grid().tile(position)));
+    const Device& device = *(*sharding.devices())[sharding.position_of(b)];
+    transfer.add(RouteEnd::host(), RouteEnd::of(device, sharding.memory_kind()), bytes_of(b));
   }
   transfer.commit(process_of(sharding), run);
 }
@@ -173,8 +172,8 @@ void RecordedTransfer::commit(int process, const TransferRun& run) {
 }
 
 void record_put(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run) {
-  const ShardDomains domains = sharding.domains(shape, "device_put");
-  record_from_host(sharding, run, [&](int64_t tile) { return domains.domain(tile).volume() * itemsize(dtype); });
+  const Shards shards = sharding.shards(shape, "device_put");
+  record_from_host(sharding, run, [&](int64_t buffer) { return shards[buffer].box.volume() * itemsize(dtype); });
 }
 
 void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtype) {
@@ -189,15 +188,12 @@ void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtyp
 
 void record_get(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run) {
   RecordedTransfer transfer(TransferDirection::kDeviceToHost);
-  const ShardDomains domains = sharding.domains(shape, "device_get");
   std::vector<bool> is_read(static_cast<size_t>(sharding.grid().tiles()), false);
-  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
-    const int64_t position = sharding.buffers().position(sharding.grid(), b);
-    const int64_t tile = sharding.grid().tile(position);
-    if (is_read[static_cast<size_t>(tile)]) continue;
-    is_read[static_cast<size_t>(tile)] = true;
-    transfer.add(RouteEnd::of(*(*sharding.devices())[position], sharding.memory_kind()), RouteEnd::host(),
-                 domains.domain(tile).volume() * itemsize(dtype));
+  for (const Shard& shard : sharding.shards(shape, "device_get")) {
+    if (is_read[static_cast<size_t>(shard.tile)]) continue;
+    is_read[static_cast<size_t>(shard.tile)] = true;
+    transfer.add(RouteEnd::of(*(*sharding.devices())[shard.position], sharding.memory_kind()), RouteEnd::host(),
+                 shard.box.volume() * itemsize(dtype));
   }
   transfer.commit(process_of(sharding), run);
 }

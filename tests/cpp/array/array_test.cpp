@@ -36,16 +36,6 @@ TEST(Array, ReportsItsShapeAndBytes) {
   EXPECT_EQ(array->position_in_storage(), -1);
 }
 
-TEST(Array, GivesShardsTheirDeviceDomainAndReplica) {
-  const auto world = make_world(2, 8);
-  const ArrayRef array = make_array(named(world, {2, 4}, {"", "a"}), {3, 8});
-  const Shard shard = array->shard(6);  // coordinates (1, 2)
-  EXPECT_EQ(shard.device, world->device(6));
-  EXPECT_EQ(shard.position, 6);
-  EXPECT_EQ(shard.domain, (IndexDomain{{0, 4}, {3, 4}}));
-  EXPECT_EQ(shard.replica_id, 2);
-}
-
 TEST(Array, SharesMemoryWithShardData) {
   const auto world = make_world(1, 4);
   const ArrayRef array = make_array(named(world, {4}, {"a"}), {8});
@@ -56,7 +46,6 @@ TEST(Array, SharesMemoryWithShardData) {
   EXPECT_EQ(shard->buffer_number(0), 3);
   EXPECT_EQ(shard->storage()->device_data(shard->buffer_number(0)), array->storage()->device_data(3));
   EXPECT_EQ(shard->on_device_size_in_bytes(), 8);
-  EXPECT_EQ(shard->shard(0).domain, (IndexDomain{{0}, {2}}));
   EXPECT_EQ(shard->shard_data(0)->buffer_number(0), 3);
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 8));
 }
@@ -94,7 +83,6 @@ TEST(Array, ReportsItsDeletion) {
   EXPECT_EQ(error_of<DeletedArray>([&] { array->check_alive("add"); }),
             "add: the Array of shape (8,) and dtype float32 was deleted; create it again, or delete or donate it only "
             "after its last use");
-  EXPECT_THROW(array->shard(0), DeletedArray);
   EXPECT_THROW(array->shard_data(0), DeletedArray);
   EXPECT_THROW(array->block_until_ready(), DeletedArray);
   EXPECT_THROW(array->is_ready(), DeletedArray);
@@ -102,8 +90,8 @@ TEST(Array, ReportsItsDeletion) {
 
 TEST(Array, RefusesPositionsOutOfRange) {
   const ArrayRef array = make_array(named(make_world(1, 2), {2}, {"a"}), {8});
-  EXPECT_EQ(error_of<IndexOutOfRange>([&] { array->shard(2); }),
-            "shard: position 2 is outside the sharding; expected 0 to 1");
+  EXPECT_EQ(error_of<IndexOutOfRange>([&] { array->shard_data(2); }),
+            "shard_data: position 2 is outside the sharding; expected 0 to 1");
   EXPECT_THROW(array->shard_data(-1), IndexOutOfRange);
 }
 

@@ -48,14 +48,15 @@ int main() {
   const ad::HostView host{.data = values.data(), .shape = {8, 12}, .byte_strides = {48, 4}};
 
   const ad::ArrayRef array = ad::device_put(host, blocks, true);
-  const ad::IndexDomain shard = array->shard(3).domain;  // row 1, column 1 of the mesh
+  const ad::IndexDomain shard = array->sharding()->shards(array->shape(), "consumer")[3].box;  // row 1, column 1
   check(shard.origin == ad::Dims{2, 6} && shard.shape == ad::Dims{2, 6}, "the shard of device 3 begins at (2, 6)");
   check(has_values(*ad::device_get(array), values), "device_get returns what device_put placed");
 
   const int64_t copied = ad::transfer_counters().device_to_device_bytes;
   const ad::ArrayRef moved = ad::reshard(array, columns, {});
   check(has_values(*ad::device_get(moved), values), "device_get returns the same values after reshard");
-  check(moved->shard(7).domain.shape == ad::Dims{8, 3}, "the shards of the new sharding are columns");
+  check(columns->shards(moved->shape(), "consumer").shard_shape() == ad::Dims{8, 3},
+        "the shards of the new sharding are columns");
   check(ad::transfer_counters().device_to_device_bytes > copied, "reshard copied bytes between devices");
 
   std::string message;

@@ -9,6 +9,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/sharding/named_sharding.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
+#include "artifex_devices/sharding/world_places.h"
 #include "worlds.h"
 
 namespace artifex_devices {
@@ -151,7 +152,7 @@ TEST_F(ShardingTest, RefusesInvalidSpecsAndMeshes) {
 
 std::vector<int64_t> buffers_of(const Sharding& sharding) {
   std::vector<int64_t> numbers;
-  for (int64_t p = 0; p < sharding.num_devices(); ++p) numbers.push_back(sharding.buffers().buffer(sharding.grid(), p));
+  for (int64_t p = 0; p < sharding.num_devices(); ++p) numbers.push_back(sharding.buffer_at(p));
   return numbers;
 }
 
@@ -159,10 +160,10 @@ TEST_F(ShardingTest, UsesABufferForEachTileInOneArena) {
   const auto sharding = NamedSharding::make(mesh_, P({on({"y"})}));
   EXPECT_EQ(sharding->buffers().size(), 4);
   EXPECT_EQ(buffers_of(*sharding), (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3}));
-  EXPECT_EQ(sharding->buffers().position(sharding->grid(), 2), 2);
+  EXPECT_EQ(sharding->position_of(2), 2);
   const auto turned = NamedSharding::make(mesh_, P({on({"y", "x"})}));
   EXPECT_EQ(buffers_of(*turned), (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5, 7}));
-  EXPECT_EQ(turned->buffers().position(turned->grid(), 1), 4);
+  EXPECT_EQ(turned->position_of(1), 4);
 }
 
 TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
@@ -172,7 +173,7 @@ TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
   const auto replicated = NamedSharding::make(mesh, P({}));
   EXPECT_EQ(replicated->buffers().size(), 2);
   EXPECT_EQ(buffers_of(*replicated), (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1}));
-  EXPECT_EQ(replicated->buffers().position(replicated->grid(), 1), 4);
+  EXPECT_EQ(replicated->position_of(1), 4);
 
   const auto columns = NamedSharding::make(mesh, P({on({"y"})}));
   EXPECT_EQ(buffers_of(*columns), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
@@ -181,7 +182,7 @@ TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
   EXPECT_EQ(buffers_of(*rows), (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1}));
 
   std::vector<std::string> places;
-  for (const BufferPlace& place : columns->buffers().places(columns->grid(), *columns->devices())) {
+  for (const BufferPlace& place : WorldPlaces(*columns).places) {
     places.push_back(fmt::format("tile {} device {} arena {}", place.tile, place.device, place.arena));
   }
   EXPECT_EQ(places,
@@ -205,24 +206,41 @@ TEST(BufferMap, MapsEveryPositionToItsTileAndArena) {
     std::vector<SpecEntry> entries;
     for (const char* axis : {"a", "b", "c"}) entries.push_back(draw(0, 1) == 0 ? SpecEntry() : on({axis}));
     const auto sharding = NamedSharding::make(mesh, P(entries));
-    const BufferMap& buffers = sharding->buffers();
     const TileGrid& grid = sharding->grid();
-    const std::vector<BufferPlace> places = buffers.places(grid, *sharding->devices());
-    ASSERT_EQ(static_cast<int64_t>(places.size()), buffers.size());
+    const std::vector<BufferPlace> places = WorldPlaces(*sharding).places;
+    ASSERT_EQ(static_cast<int64_t>(places.size()), sharding->buffers().size());
     std::vector<int64_t> first(places.size(), -1);
     for (int64_t p = 0; p < size; ++p) {
-      const auto buffer = static_cast<size_t>(buffers.buffer(grid, p));
+      const auto buffer = static_cast<size_t>(sharding->buffer_at(p));
       ASSERT_LT(buffer, places.size());
       ASSERT_EQ(places[buffer].tile, grid.tile(p));
       ASSERT_EQ(places[buffer].arena, devices[static_cast<size_t>(p)]->arena_index());
       if (first[buffer] < 0) {
         first[buffer] = p;
         ASSERT_EQ(places[buffer].device, devices[static_cast<size_t>(p)]->id());
-        ASSERT_EQ(buffers.position(grid, static_cast<int64_t>(buffer)), p);
+        ASSERT_EQ(sharding->position_of(static_cast<int64_t>(buffer)), p);
       }
     }
     ASSERT_EQ(std::ranges::count(first, -1), 0);
   }
+}
+
+TEST(Shards, AreOneForEachBufferAndOutliveTheirSharding) {
+  const ClientRef client = world_of(4, 2);  // devices 0 and 1 on the first node, 2 and 3 on the second
+  auto sharding =
+      NamedSharding::make(mesh_of(client, {2, 2}, {"x", "y"}), P({on({"y"})}), MemoryKind::kDevice, Uneven::kLastShort);
+  const Shards shards = sharding->shards({5, 3}, "test");
+  sharding.reset();
+  EXPECT_EQ(shards.size(), 4);
+  std::vector<std::string> texts;
+  for (const Shard& shard : shards) {
+    texts.push_back(fmt::format("buffer {} position {} tile {} from {} of {}", shard.buffer, shard.position, shard.tile,
+                                to_string(shard.box.origin), to_string(shard.box.shape)));
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{"buffer 0 position 0 tile 0 from (0, 0) of (3, 3)",
+                                             "buffer 1 position 1 tile 1 from (3, 0) of (2, 3)",
+                                             "buffer 2 position 2 tile 0 from (0, 0) of (3, 3)",
+                                             "buffer 3 position 3 tile 1 from (3, 0) of (2, 3)"}));
 }
 
 TEST_F(ShardingTest, ComputesShapesWithoutDevicesOnAnAbstractMesh) {

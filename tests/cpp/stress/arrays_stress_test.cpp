@@ -163,7 +163,7 @@ class ArraysStress : public testing::Test {
     unless_refused(held.array, [&] {
       const int64_t position = pick(random, 0, held.array->sharding()->num_devices() - 1);
       const ArrayRef part = held.array->shard_data(position);
-      const IndexDomain domain = held.array->shard(position).domain;
+      const IndexDomain domain = test::box_at(*held.array, position);
       const auto view = device_get(part);
       const auto* data = static_cast<const uint32_t*>(view->data);
       const Dims whole = row_major_strides(held.array->shape(), 1);

@@ -162,16 +162,22 @@ inline ByteArray bytes_of(const BufferRef& buffer, int64_t bytes, const Client& 
   return read;
 }
 
+/// The part of the array at `position`.
+inline IndexDomain box_at(const Array& array, int64_t position) {
+  const ShardDomains domains = array.sharding()->domains(array.shape(), "test");
+  return domains.domain(domains.grid().tile(position));
+}
+
 /// What the shard at `position` holds, read from its memory.
 inline ByteArray shard_values(const ArrayRef& array, int64_t position) {
   const BufferRef buffer = array->storage()->buffer(array->buffer_number(position));
-  const int64_t bytes = array->shard(position).domain.volume() * itemsize(array->dtype());
+  const int64_t bytes = box_at(*array, position).volume() * itemsize(array->dtype());
   return bytes_of(buffer, bytes, *array->sharding()->devices()->client());
 }
 
 /// The shard at this position has the part of `expected` that its domain says.
 inline void expect_shard(const ArrayRef& array, int64_t position, const HostView& expected) {
-  const IndexDomain domain = array->shard(position).domain;
+  const IndexDomain domain = box_at(*array, position);
   HostView part = expected;
   part.shape = domain.shape;
   if (auto* data = static_cast<std::byte*>(expected.data); data != nullptr) {

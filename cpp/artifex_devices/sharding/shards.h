@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "artifex_devices/base/index_domain.h"
+#include "artifex_devices/device/device_list.h"
+#include "artifex_devices/partition/shard_domains.h"
+
+namespace artifex_devices {
+
+/// The distinct buffers that an array of this sharding has in this process. Positions that hold the same tile in the
+/// same arena share a buffer, since arrays are immutable. Where all devices use one arena of this process, buffer b
+/// holds tile b, and nothing is stored. Cheap to copy.
+class BufferMap {
+ public:
+  BufferMap() = default;  // without devices
+  BufferMap(const TileGrid& grid, const DeviceList& devices);
+
+  int64_t size() const noexcept { return size_; }
+  /// -1 for a position of another process.
+  int64_t buffer(const TileGrid& grid, int64_t position) const noexcept {
+    return is_tile() ? grid.tile(position) : table_->buffer_of_position[static_cast<size_t>(position)];
+  }
+  /// The first position that uses the buffer.
+  int64_t position(const TileGrid& grid, int64_t buffer) const noexcept {
+    return is_tile() ? grid.position(buffer, 0) : table_->position_of_buffer[static_cast<size_t>(buffer)];
+  }
+  /// Whether buffer b holds tile b, for all tiles.
+  bool is_tile() const noexcept { return table_ == nullptr; }
+  /// Whether the global array can be read: each process that has devices of the sharding has a buffer of every tile.
+  /// The same in all of these processes, because what they do next may depend on it.
+  bool has_every_tile() const noexcept { return has_every_tile_; }
+
+ private:
+  struct Table {
+    std::vector<int64_t> buffer_of_position;
+    std::vector<int64_t> position_of_buffer;
+  };
+  std::shared_ptr<const Table> table_;
+  bool has_every_tile_ = true;
+  int64_t size_ = 0;
+};
+
+/// One buffer of an array in this process, and what it holds.
+struct Shard {
+  int64_t buffer = 0;
+  int64_t position = 0;  // the first one that uses the buffer
+  int64_t tile = 0;
+  IndexDomain box;  // in indices of the global array
+};
+
+/// The shards of an array of one shape in this process, one for each distinct buffer, and the boxes of all tiles. A
+/// value that needs no sharding to live. Each shard is computed when it is asked for.
+///
+/// Example: shape (8,) with P('x') on a mesh {x: 2, y: 2} of one arena: buffers 0 and 1, positions 0 and 2, boxes
+/// [0, 4) and [4, 8).
+class Shards : public ShardDomains {
+ public:
+  Shards(ShardDomains domains, BufferMap buffers) : ShardDomains(std::move(domains)), buffers_(std::move(buffers)) {}
+
+  int64_t size() const noexcept { return buffers_.size(); }
+  Shard operator[](int64_t buffer) const {
+    const int64_t position = buffers_.position(grid(), buffer);
+    const int64_t tile = grid().tile(position);
+    return {buffer, position, tile, domain(tile)};
+  }
+
+  class Iterator {
+   public:
+    using value_type = Shard;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    Iterator(const Shards* shards, int64_t buffer) noexcept : shards_(shards), buffer_(buffer) {}
+    Shard operator*() const { return (*shards_)[buffer_]; }
+    Iterator& operator++() noexcept {
+      ++buffer_;
+      return *this;
+    }
+    Iterator operator++(int) noexcept { return {shards_, buffer_++}; }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    const Shards* shards_ = nullptr;
+    int64_t buffer_ = 0;
+  };
+  Iterator begin() const noexcept { return {this, 0}; }
+  Iterator end() const noexcept { return {this, size()}; }
+
+ private:
+  BufferMap buffers_;
+};
+
+/// Whether in each process the tiles that it holds come in complete runs of `run` tiles: with tile t it holds all tiles
+/// from t / run * run on. The same in all processes. Example: x sharded over its last dimension only, `run` parts: each
+/// process holds complete rows.
+bool holds_complete_runs(const TileGrid& grid, const DeviceList& devices, int64_t run);
+
+}  // namespace artifex_devices
