@@ -2,8 +2,10 @@
 #include "artifex_devices/device/device_assignment.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
+#include "artifex_devices/base/shortened_list.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/wire.h"
 
@@ -16,12 +18,7 @@ constexpr std::string_view kDeserialize = "DeviceAssignment.deserialize";
 enum Field { kReplicaCount = 1, kComputationCount = 2, kComputationDevices = 3 };
 enum ComputationField { kReplicaDeviceIds = 1 };
 
-std::string listed(const std::vector<int64_t>& numbers, size_t most = 8) {
-  std::string text;
-  for (size_t i = 0; i < numbers.size() && i < most; ++i) text += fmt::format("{}{}", i ? ", " : "", numbers[i]);
-  if (numbers.size() > most) text += fmt::format(", and {} more", numbers.size() - most);
-  return text;
-}
+std::string listed(const std::vector<int64_t>& numbers) { return shortened_list(numbers, std::identity{}); }
 
 std::vector<int64_t> repeated(std::vector<int64_t> numbers) {
   std::ranges::sort(numbers);

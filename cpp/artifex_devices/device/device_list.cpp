@@ -6,21 +6,11 @@
 #include <string>
 
 #include "artifex_devices/base/shape.h"
+#include "artifex_devices/base/shortened_list.h"
 #include "artifex_devices/base/throw_error.h"
 
 namespace artifex_devices {
 namespace {
-
-// The names of at most `most` devices, so that messages about thousands of devices stay readable.
-std::string names_of(const std::vector<Device*>& devices, size_t most = 8) {
-  std::string text;
-  for (size_t i = 0; i < devices.size() && i < most; ++i) {
-    if (i) text += ", ";
-    text += devices[i]->to_string();
-  }
-  if (devices.size() > most) text += fmt::format(", and {} more", devices.size() - most);
-  return text;
-}
 
 std::vector<Device*> repeated(std::vector<Device*> devices) {
   // A mark for each device is faster than sorting, except for a few devices of very many.
@@ -66,7 +56,7 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
     if (const auto twice = repeated(devices); !twice.empty()) {
       throw_error("{}: {} in the list of {} devices more than once: {}; name each device once", operation,
                   twice.size() == 1 ? "one device is" : fmt::format("{} devices are", twice.size()), devices.size(),
-                  names_of(twice));
+                  shortened_list(twice, [](const Device* device) { return device->to_string(); }));
     }
   }
 
