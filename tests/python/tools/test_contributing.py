@@ -54,6 +54,13 @@ def test_functions_of_a_walk_are_defined_in_their_files(page, name, path):
     assert defines(path, name), f"{page} names {name} of {path}"
 
 
+def test_each_row_of_a_walk_is_checked():
+    walks = PAGES["walks"].split("\n## ")[1:]
+    assert len(walks) == 4
+    for walk in walks:
+        assert 10 <= len(HOP.findall(walk)) == walk.count("\n| `") <= 20
+
+
 def test_a_function_that_was_renamed_or_moved_is_not_found():
     assert defines("_spmd/arguments.py", "blocks_of")
     assert not defines("_spmd/arguments.py", "blocks_of_renamed")
