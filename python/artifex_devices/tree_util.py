@@ -188,7 +188,7 @@ def _flatten_rest(operation: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> 
 def tree_flatten_with_path(
     tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
-    """Returns what tree_flatten does, each leaf with its path: a tuple of keys that `keystr` formats.
+    """Flattens a tree as tree_flatten does, each leaf with its path: a tuple of keys that `keystr` formats.
 
     Args:
         tree: The tree.

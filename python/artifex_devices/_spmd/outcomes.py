@@ -93,7 +93,7 @@ class Outcomes:
 
 
 def _reason_of(failure: str, timeout_s: float | None) -> str:
-    """Returns the text of a failure of the rendezvous."""
+    """Formats a failure of the rendezvous."""
     return {
         "mismatch": "participants called different collectives; expected the same operation, shape, dtype and axes "
         "from each member of a group; make all of them take the same branch",

@@ -198,7 +198,7 @@ def flatten_one_level(tree: object) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: object) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
-    """Returns what flatten_one_level does, each child with its key, in a tuple for a list, a tuple and a dict.
+    """Flattens one level as flatten_one_level does, each child with its key, in a tuple for a list, a tuple and a dict.
 
     Raises:
         ValueError: The tree is a leaf, or keys of a dict cannot be sorted.

@@ -104,7 +104,7 @@ class PyTreeDef:
         return _tree_build(self._node, values, make_node)
 
     def flatten_up_to(self, tree: object) -> list[Any]:
-        """Returns what a tree has where this structure has leaves: leaves or subtrees.
+        """Returns the parts of a tree where this structure has leaves: leaves or subtrees.
 
         Raises:
             ValueError: The tree does not begin with this structure; names every path where it differs.

@@ -134,7 +134,7 @@ def _recommend(arguments: argparse.Namespace) -> int:
 
 
 def _derived(hardware: str) -> dict[str, Any] | None:
-    """Returns what follows from published numbers of a chip; None for hardware that has none."""
+    """Returns the sizes that follow from published numbers of a chip; None for hardware that has none."""
     from artifex_devices.roofline import accelerator, roofline
 
     if hardware in ("cpu", "unknown") or hardware not in _TYPES:

@@ -88,7 +88,7 @@ def _as_json(machine: Machine, devices: list[Device]) -> dict[str, Any]:
 
 
 def device_rows(devices: Sequence[Device]) -> list[dict[str, Any]]:
-    """Returns what JSON holds of each device."""
+    """Returns the JSON content of each device."""
     return [
         {"device": str(d), "cpus": d.cpuset, "numa_nodes": list(d.numa_nodes), "memory_bytes": d.memory_bytes}
         for d in devices

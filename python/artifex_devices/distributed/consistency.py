@@ -63,7 +63,7 @@ class Meeting:
         return [_core._read_meeting_record(record)[1] for record in self._records]
 
     def texts(self) -> list[tuple[int, str]]:
-        """Returns each process, and the text of its operation."""
+        """Returns the processes, each with the text of its operation."""
         texts = [_core._read_meeting_record(record)[2] for record in self._records]
         return list(zip(self._members, texts, strict=True))
 

@@ -101,7 +101,7 @@ def read_job(folder: str) -> list[_FlightRecord]:
 
 
 def state_of(record: _FlightRecord) -> str:
-    """Returns what became of a process: "left" its job, "runs", "ended without notice", or "is on another host"."""
+    """Returns the last state of a process: "left" its job, "runs", "ended without notice", or "is on another host"."""
     if record.has_left:
         return "left"
     if not is_host_here(record.host):

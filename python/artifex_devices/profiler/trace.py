@@ -377,7 +377,7 @@ def _described(event: TraceEvent) -> str:
 
 
 def _arguments(event: TraceEvent) -> dict[str, Any]:
-    """Returns what the trace shows of an event besides its name and times."""
+    """Returns the details that the trace shows of an event, besides its name and times."""
     shown: dict[str, Any] = {}
     if event.detail:
         shown["detail"] = event.detail
