@@ -21,7 +21,7 @@ import time
 import timeit
 from pathlib import Path
 
-from artifex_devices import _core
+from artifex_devices._core import internal
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "digits_train.py"
 CALLS = 20_000
@@ -34,7 +34,7 @@ TEXT, DIGEST = "shard_map(step): psum of float32[128] over 'x'", bytes(32)
 def call_costs_ns() -> dict[str, float]:
     """Nanoseconds of calls from Python: the best of many runs, which take turns."""
     with tempfile.TemporaryDirectory() as folder:
-        recorder = _core._FlightRecorder(f"{folder}/process_0.flight", 0, 2, "host")
+        recorder = internal.FlightRecorder(f"{folder}/process_0.flight", 0, 2, "host")
         group = recorder.group([0, 1])
         calls = {
             "an empty function": lambda: None,
@@ -53,14 +53,14 @@ def meeting_costs_ns(folder: str) -> dict[bool, list[float]]:
 
     The records of the other process are there before, so that nothing waits; both are ends in this process.
     """
-    files = [_core._create_lanes(2) for _ in range(2)]
-    here, there = (_core._SharedLanes(place, files) for place in range(2))
+    files = [internal.create_lanes(2) for _ in range(2)]
+    here, there = (internal.SharedLanes(place, files) for place in range(2))
     for file in files:
         os.close(file)
-    recorder = _core._FlightRecorder(f"{folder}/process_1.flight", 1, 2, "host")
+    recorder = internal.FlightRecorder(f"{folder}/process_1.flight", 1, 2, "host")
     groups = {False: None, True: recorder.group([0, 1])}
-    mine = _core._SharedMeeting(here, [1], 0, 7, 500)
-    other = _core._SharedMeeting(there, [0], 1, 7, 500)
+    mine = internal.SharedMeeting(here, [1], 0, 7, 500)
+    other = internal.SharedMeeting(there, [0], 1, 7, 500)
     times: dict[bool, list[float]] = {False: [], True: []}
     for turn in range(MEETINGS):
         for is_recorded in (turn % 2 == 0, turn % 2 == 1):

@@ -92,7 +92,7 @@ def by_library_and_driver() -> Iterator[tuple[float, float]]:
         seconds(lambda: ad.device_get(fresh.pop()), lambda: fresh.append(ad.device_put(source, here))),
         plain(host.ctypes.data, one.address),
     )
-    with_two = _core._make_client(None, 2, None, False, platform="cuda", devices_per_gpu=2)
+    with_two = _core.internal.make_client(None, 2, None, False, platform="cuda", devices_per_gpu=2)
     mesh = ad.Mesh(np.array(with_two.devices()), ("x",))
     value = np.tile(source, RESHARDED // BYTES).reshape(1 << 15, -1)
     rows = ad.device_put(value, ad.NamedSharding(mesh, ad.P("x")))
@@ -164,7 +164,7 @@ def measure() -> dict[str, Any]:
     import artifex_devices as ad
     from artifex_devices import _core
 
-    report = _core._cuda_report()
+    report = _core.internal.cuda_report()
     jax = of_jax()
     version = report["driver_version"]
     rows = [
@@ -195,7 +195,7 @@ def main() -> int:
         return 0
     from artifex_devices import _core
 
-    report = _core._cuda_report()
+    report = _core.internal.cuda_report()
     if report["problem"]:
         print(f"{table(None)}\nNot measured: CUDA is not usable: {report['problem']}; {report['fix']}.")
         return 0

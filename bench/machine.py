@@ -88,10 +88,11 @@ def copy_limits(*, quick: bool) -> dict[str, float]:
     limits = {f"numpy copyto, {n} threads": numpy_copy_rate(n, repeats) for n in counts}
     from artifex_devices import _core
 
-    source, target = (_core._host_empty((COPY_BYTES,), np.dtype(np.uint8)) for _ in range(2))
+    source, target = (_core.internal.host_empty((COPY_BYTES,), np.dtype(np.uint8)) for _ in range(2))
     source[...] = 1
     target[...] = 0
-    limits["the core's streaming stores, all workers"] = _best(lambda: _core._copy_views([target], [source]), repeats)
+    copy_views = _core.internal.copy_views
+    limits["the core's streaming stores, all workers"] = _best(lambda: copy_views([target], [source]), repeats)
     return limits
 
 

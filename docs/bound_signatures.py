@@ -31,7 +31,10 @@ def signature_of(path):
 @functools.cache
 def definitions():
     """Functions of the stubs by path."""
-    stubs = [(PACKAGE / name).read_text(encoding="utf-8") for name in ("_core.pyi", "_planner.pyi")]
+    stubs = [
+        (PACKAGE / name).read_text(encoding="utf-8")
+        for name in ("_core/__init__.pyi", "_core/internal.pyi", "_planner.pyi")
+    ]
     body = [part for stub in stubs for part in ast.parse(stub).body]
     scopes = [("", body), *((f"{part.name}.", part.body) for part in body if isinstance(part, ast.ClassDef))]
     return {prefix + part.name: part for prefix, body in scopes for part in body if isinstance(part, ast.FunctionDef)}

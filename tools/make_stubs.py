@@ -3,7 +3,7 @@
 """Checks or rewrites the type stubs of the extensions, and the table of the package's lazy names.
 
     tools/make_stubs.py              prints how the committed files differ from what they should be; exits with 1 then
-    tools/make_stubs.py --generate   rewrites _core.pyi, _planner.pyi and _base/public_names.py
+    tools/make_stubs.py --generate   rewrites _core/, _planner.pyi and _base/public_names.py
 
 What pybind11-stubgen reads from the built extension is cleaned so that strict mypy and people can use it: integers are
 int and not SupportsInt | SupportsIndex, bare containers have parameters, and ndarrays are NDArray. Types that pybind11
@@ -26,7 +26,8 @@ from stub_types import TYPES
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "artifex_devices"
-MODULES = ("_core", "_planner")
+CORE = f"{PACKAGE}._core"
+STUBS = {"_core": "_core/__init__.pyi", "_core.internal": "_core/internal.pyi", "_planner": "_planner.pyi"}
 FOLDER = ROOT / "python" / PACKAGE
 
 # Types that pybind11 accepts for a number, by the widest Python type in the union.
@@ -204,6 +205,10 @@ def clean(raw: str, module: str) -> str:
     tree = Cleaner(module).visit(ast.parse(raw))
     text = ast.unparse(ast.fix_missing_locations(tree))
     body = text.replace("from __future__ import annotations\n", "", 1)
+    if module.startswith(f"{CORE}."):  # a part of the core; the formatter removes unused imports
+        classes = [name for name, value in vars(importlib.import_module(CORE)).items() if isinstance(value, type)]
+        body = body.replace("\nimport ", f"\nfrom {CORE} import {', '.join(classes)}\nimport ", 1)
+        body = body.replace(f"import {CORE}\n", "", 1).replace(f"{CORE}.", "")
     body = _with_imports(body)
     # A class with == and no hash, which mypy reports.
     body = body.replace(
@@ -250,15 +255,15 @@ def _run(*command: str, text: str | None = None) -> str:
 # pybind11-stubgen leaves out classes of other modules, and bound classes have their public path as __module__. Their
 # signatures for `inspect` lack the types, which docstrings have.
 STUBGEN = f"""
-import inspect, {PACKAGE}._core as core, pybind11_stubgen
+import inspect, {CORE} as core, pybind11_stubgen
 def argspec_unless_documented(function, argspec=inspect.getfullargspec):
     if (function.__doc__ or "").startswith(function.__name__ + "("):
         raise TypeError(function)
     return argspec(function)
 inspect.getfullargspec = argspec_unless_documented
-for value in vars(core).values():
+for module, value in [(module, value) for module in (core, core.internal) for value in vars(module).values()]:
     if isinstance(value, type) and value.__module__.startswith("artifex_devices") and "errors" not in value.__module__:
-        value.__module__ = core.__name__
+        value.__module__ = module.__name__
 pybind11_stubgen.main()
 """
 
@@ -267,10 +272,11 @@ def generate(module: str, stub: Path) -> str:
     """Returns the stub of an extension that is installed."""
     with tempfile.TemporaryDirectory() as folder:
         _run(sys.executable, "-c", STUBGEN, module, "--exit-code", "-o", folder)
-        raw = (Path(folder) / (module.replace(".", "/") + ".pyi")).read_text(encoding="utf-8")
+        raw = (Path(folder) / stub.relative_to(ROOT / "python")).read_text(encoding="utf-8")
     text = clean(raw, module)
     ruff = (sys.executable, "-m", "ruff")
-    text = _run(*ruff, "check", "--fix", "--quiet", "--select=I,F401", "--stdin-filename", str(stub), "-", text=text)
+    select = "--select=I,F401,RUF022"
+    text = _run(*ruff, "check", "--fix", "--quiet", select, "--stdin-filename", str(stub), "-", text=text)
     return _run(*ruff, "format", "--stdin-filename", str(stub), "-", text=text)
 
 
@@ -279,7 +285,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="type stubs of the extensions, and the table of public names")
     parser.add_argument("--generate", action="store_true", help="rewrite them")
     arguments = parser.parse_args()
-    stubs = {name: FOLDER / f"{name}.pyi" for name in MODULES}
+    stubs = {name: FOLDER / path for name, path in STUBS.items()}
     wanted = {stub: generate(f"{PACKAGE}.{name}", stub) for name, stub in stubs.items()}
     if UNUSED:
         sys.exit(f"make_stubs: tools/stub_types.py names unknown members: {', '.join(sorted(UNUSED))}")
@@ -290,6 +296,7 @@ def main() -> int:
         if found == text:
             continue
         if arguments.generate:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
             continue
         differ = True

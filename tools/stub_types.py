@@ -90,9 +90,9 @@ TYPES = {
     "Sharding.shard_shape": SHAPE,
     "Sharding.with_memory_kind": SELF,
     "SingleDeviceSharding.__init__(device)": "Device",
-    "_SharedMeeting.meet": "list[bytes] | None",
-    "_SharedMeeting.meet(flight)": "_FlightGroup | None",
-    "_WorldScope.__enter__": "Client",
+    "SharedMeeting.meet": "list[bytes] | None",
+    "SharedMeeting.meet(flight)": "FlightGroup | None",
+    "WorldScope.__enter__": "Client",
     "get_topology_for_devices(devices)": "collections.abc.Sequence[Device]",
     "live_arrays": "list[Array]",
 }

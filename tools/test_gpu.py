@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from artifex_devices import _core
+from artifex_devices._core import internal
 
 CONTRACT = Path(__file__).resolve().parents[1] / "tests" / "python" / "contract"
 FILES = ["test_devices_of_every_backend.py", "test_transfers.py", "exchange_on_cuda.py"]
@@ -19,7 +19,7 @@ OF_CUPY = ["compute_on_cuda.py", "numpy_on_cuda.py"]
 
 def main(arguments: list[str]) -> int:
     """Returns the status of pytest, or 1 where CUDA is not usable."""
-    report = _core._cuda_report()
+    report = internal.cuda_report()
     if report["problem"]:
         print(f"test-gpu: CUDA is not usable: {report['problem']}; expected a GPU; {report['fix']}", file=sys.stderr)
         return 1

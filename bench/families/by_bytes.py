@@ -52,4 +52,4 @@ def _limits(value: np.ndarray, calls: int, common: dict[str, Any]) -> Iterator[R
 
     target = np.zeros_like(value)
     yield Row("limit, np.copyto", lambda _: np.copyto(target, value), calls=calls, **common)
-    yield Row("limit, the core's copy", lambda _: _core._copy_views([target], [value]), calls=calls, **common)
+    yield Row("limit, the core's copy", lambda _: _core.internal.copy_views([target], [value]), calls=calls, **common)

@@ -101,7 +101,7 @@ def _very_many(repeats: int) -> Iterator[Row]:
         )
         yield Row(
             "1,048,576 devices: byte totals of a reshard, rows to 2-D blocks",
-            lambda _: ad._core._reshard_bytes(rows, plane, shape, 4),
+            lambda _: ad._core.internal.reshard_bytes(rows, plane, shape, 4),
             repeats=repeats,
         )
 

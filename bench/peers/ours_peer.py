@@ -46,12 +46,12 @@ def put(value: Any, where: Any) -> Any:
 def forget_memory() -> None:
     """Releases cached memory to the system."""
     gc.collect()
-    lib._core._trim()
+    lib._core.internal.trim()
 
 
 def allocate_and_free(nbytes: int, times: int, touch: bool) -> None:
     """Takes a block of memory, writes to each of its pages if asked to, and frees it."""
-    lib._core._allocate_and_free(nbytes, times, touch)
+    lib._core.internal.allocate_and_free(nbytes, times, touch)
 
 
 def get(array: Any) -> np.ndarray:

@@ -67,8 +67,9 @@ py::dict accelerator_to_python(const FoundAccelerator& accelerator) {
 }  // namespace
 
 void bind_accelerators(py::module_& module) {
-  module.def(
-      "_find_accelerators",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "find_accelerators",
       [](const std::optional<std::shared_ptr<Machine>>& machine, const std::string& root,
          const std::optional<std::string>& nvml_library) {
         Capabilities found;
@@ -94,8 +95,8 @@ void bind_accelerators(py::module_& module) {
       },
       py::arg("platform"), py::arg("device_kind"),
       "HardwareType value of a device's platform and kind; \"unknown\" for chips that are not in the table.");
-  module.def(
-      "_read_nvml",
+  internal.def(
+      "read_nvml",
       [](const std::string& library) {
         NvmlReport report;
         {

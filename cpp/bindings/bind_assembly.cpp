@@ -159,10 +159,11 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
 }  // namespace
 
 void bind_assembly(py::module_& module) {
-  module.def("_array_from_parts", &array_from_parts, py::arg("operation"), py::arg("shape"), py::arg("sharding"),
-             py::arg("parts"), py::arg("dtype"), py::arg("is_stack") = false, py::arg("ours") = std::vector<bool>{});
-  module.def("_array_from_callback", &array_from_callback, py::arg("operation"), py::arg("shape"), py::arg("sharding"),
-             py::arg("callback"), py::arg("dtype"));
+  py::module_ internal = module.def_submodule("internal");
+  internal.def("array_from_parts", &array_from_parts, py::arg("operation"), py::arg("shape"), py::arg("sharding"),
+               py::arg("parts"), py::arg("dtype"), py::arg("is_stack") = false, py::arg("ours") = std::vector<bool>{});
+  internal.def("array_from_callback", &array_from_callback, py::arg("operation"), py::arg("shape"), py::arg("sharding"),
+               py::arg("callback"), py::arg("dtype"));
 }
 
 }  // namespace artifex_devices::bindings

@@ -103,9 +103,10 @@ CallerPlace caller_place() {
 }
 
 void bind_caller_line(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   set_caller_line_source(&line_of_the_program);
-  module.def(
-      "_set_thread_caller",
+  internal.def(
+      "set_thread_caller",
       [](std::string file, int line) { line_that_started_thread = CallerLine{std::move(file), line}; }, py::arg("file"),
       py::arg("line"), "Records the line that started this thread, for transfers outside of user code.");
 }

@@ -36,11 +36,12 @@ std::string schedule_picture(const std::string& title, const Texts& rows, const 
 }  // namespace
 
 void bind_charts(py::module_& module) {
-  module.def("_bar_chart_svg", &bar_chart, py::arg("title"), py::arg("kinds"), py::arg("bars"), py::arg("limit"),
-             py::arg("limit_text"), py::arg("is_waterfall"), py::arg("notes"),
-             "Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total, is_aside.");
-  module.def("_schedule_svg", &schedule_picture, py::arg("title"), py::arg("rows"), py::arg("kinds"), py::arg("tiles"),
-             py::arg("notes"), "Tiles over time as a stand-alone SVG picture. Tiles: row, kind, start, end, label.");
+  py::module_ internal = module.def_submodule("internal");
+  internal.def("bar_chart_svg", &bar_chart, py::arg("title"), py::arg("kinds"), py::arg("bars"), py::arg("limit"),
+               py::arg("limit_text"), py::arg("is_waterfall"), py::arg("notes"),
+               "Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total, is_aside.");
+  internal.def("schedule_svg", &schedule_picture, py::arg("title"), py::arg("rows"), py::arg("kinds"), py::arg("tiles"),
+               py::arg("notes"), "Tiles over time as a stand-alone SVG picture. Tiles: row, kind, start, end, label.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -210,7 +210,8 @@ int64_t read_into(const StoredCheckpoint& self, const py::list& rows, bool verif
 }  // namespace
 
 void bind_checkpoint(py::module_& module) {
-  py::class_<HeldPart>(module, "_SavePart", "What one process writes of a checkpoint.")
+  py::module_ internal = module.def_submodule("internal");
+  py::class_<HeldPart>(internal, "SavePart", "What one process writes of a checkpoint.")
       .def(py::init([](std::string operation) {
              return std::unique_ptr<HeldPart>(new HeldPart{SavePart(std::move(operation))});
            }),
@@ -236,7 +237,7 @@ void bind_checkpoint(py::module_& module) {
           "bytes", [](const HeldPart& self) { return self.part.bytes(); }, "Bytes of all boxes.")
       .def_property_readonly(
           "bytes_written", [](const HeldPart& self) { return self.part.bytes_written(); }, "Bytes written so far.");
-  py::class_<StoredCheckpoint, std::shared_ptr<StoredCheckpoint>>(module, "_StoredCheckpoint",
+  py::class_<StoredCheckpoint, std::shared_ptr<StoredCheckpoint>>(internal, "StoredCheckpoint",
                                                                   "The headers of all files of a checkpoint.")
       .def(py::init(&open_stored), py::arg("path"), py::arg("operation"),
            "Reads the headers of a folder, of one safetensors file, or of the files of an index.")
@@ -260,12 +261,12 @@ void bind_checkpoint(py::module_& module) {
           "read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),
           "Fills Arrays of _checkpoint_array and ndarrays: (number of the stored array, destination) for each. Returns "
           "the number of bytes read.");
-  module.def("_add_stored", &add_stored, py::arg("part"), py::arg("stored"), py::arg("index"), py::arg("count"),
-             "Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.");
-  module.def("_checkpoint_array", &empty_array, py::arg("shape"), py::arg("dtype"), py::arg("sharding"),
-             py::arg("operation"), "Returns an Array whose memory _StoredFiles.read writes.");
-  module.def(
-      "_real_path",
+  internal.def("add_stored", &add_stored, py::arg("part"), py::arg("stored"), py::arg("index"), py::arg("count"),
+               "Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.");
+  internal.def("checkpoint_array", &empty_array, py::arg("shape"), py::arg("dtype"), py::arg("sharding"),
+               py::arg("operation"), "Returns an Array whose memory _StoredFiles.read writes.");
+  internal.def(
+      "real_path",
       [](const std::string& path) -> py::object {
         const std::optional<std::string> resolved = real_path(path);
         if (!resolved) return py::none();
@@ -274,8 +275,8 @@ void bind_checkpoint(py::module_& module) {
       },
       py::arg("path"),
       "Returns os.path.realpath of a path of which at most the last name is missing; None for others.");
-  module.def(
-      "_exchange_paths",
+  internal.def(
+      "exchange_paths",
       [](const std::string& a, const std::string& b, const std::string& operation) {
         const ReleaseGil release;
         return exchange_paths(a, b, operation);

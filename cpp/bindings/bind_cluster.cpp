@@ -170,6 +170,7 @@ std::string cluster_repr(const Cluster& self) {
 }  // namespace
 
 void bind_cluster(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   py::class_<Cluster, Handle>(module, "Cluster",
                               R"(Description of chips to plan with, which one need not own: an immutable value.
 
@@ -245,30 +246,30 @@ long as one of them is alive, further calls return the same devices.
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__repr__", &cluster_repr);
 
-  module.def(
-      "_make_cluster", [](const py::dict& parts) { return handle_to(Cluster::make(parts_from(parts))); },
+  internal.def(
+      "make_cluster", [](const py::dict& parts) { return handle_to(Cluster::make(parts_from(parts))); },
       py::arg("parts"), "A Cluster of a dict such as `Cluster.parts`.");
-  module.def(
-      "_tpu_cluster",
+  internal.def(
+      "tpu_cluster",
       [](const std::string& generation, const std::vector<int>& shape, int64_t slices, const FigureTuple& host_memory) {
         return handle_to(tpu_cluster(generation, shape, slices, figure_from(host_memory)));
       },
       py::arg("generation"), py::arg("shape"), py::arg("slices"), py::arg("host_memory"));
-  module.def(
-      "_gpu_cluster",
+  internal.def(
+      "gpu_cluster",
       [](const std::string& gpu, int64_t nodes, std::optional<int> chips_per_node, const FigureTuple& network,
          const FigureTuple& host_memory) {
         return handle_to(gpu_cluster(gpu, nodes, {chips_per_node, figure_from(network), figure_from(host_memory)}));
       },
       py::arg("gpu"), py::arg("nodes"), py::arg("chips_per_node"), py::arg("network_bandwidth"),
       py::arg("host_memory"));
-  module.def("_cluster_from_tables", &cluster_from_tables, py::arg("content"), py::arg("source"),
-             "A Cluster of the tables of a cluster file, whose keys and types are checked.");
-  module.def("_machine_node", &dict_of_node, py::arg("machine"), py::arg("accelerators"), py::arg("source"),
-             "Parts of a node of the machine's accelerators or, without any, of its CPU domains.");
-  module.attr("_JOINED_BY_PCI") = kJoinedByPci;
-  module.def(
-      "_client_of_cluster", [](const Handle& cluster) { return cluster_client(cluster); }, py::arg("cluster"),
+  internal.def("cluster_from_tables", &cluster_from_tables, py::arg("content"), py::arg("source"),
+               "A Cluster of the tables of a cluster file, whose keys and types are checked.");
+  internal.def("machine_node", &dict_of_node, py::arg("machine"), py::arg("accelerators"), py::arg("source"),
+               "Parts of a node of the machine's accelerators or, without any, of its CPU domains.");
+  internal.attr("JOINED_BY_PCI") = kJoinedByPci;
+  internal.def(
+      "client_of_cluster", [](const Handle& cluster) { return cluster_client(cluster); }, py::arg("cluster"),
       "The world of its devices.");
 }
 

@@ -119,20 +119,21 @@ ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_pt
 }  // namespace
 
 void bind_collective(py::module_& module) {
-  module.def("_all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
-             "Combines the inputs in their order, element by element, into `out`. `kind`: sum, prod, max or min. "
-             "Strided inputs are copied.");
-  module.def("_divide", &divide_into, py::arg("array"), py::arg("by"),
-             "Divides a dense array of 16-bit floats in place, each number in float32.");
-  module.def("_fold", &fold_into, py::arg("kind"), py::arg("array"), py::arg("first"), py::arg("last"), py::arg("out"),
-             "Reduces 16-bit floats in float32 over dimensions [first, last).");
-  module.def("_widen", &widen_into, py::arg("array"), py::arg("out"), "Converts 16-bit floats to float32.");
-  module.def("_host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
-             "Returns a writable ndarray in memory of the library's cache; locked by CUDA in a world of its GPUs.");
-  module.def("_is_constant", &is_constant, py::arg("array"),
-             "Returns whether an ndarray shows memory of Arrays or results that cannot be written.");
-  module.def(
-      "_adopt", &adopt_ndarrays, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),
+  py::module_ internal = module.def_submodule("internal");
+  internal.def("all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
+               "Combines the inputs in their order, element by element, into `out`. `kind`: sum, prod, max or min. "
+               "Strided inputs are copied.");
+  internal.def("divide", &divide_into, py::arg("array"), py::arg("by"),
+               "Divides a dense array of 16-bit floats in place, each number in float32.");
+  internal.def("fold", &fold_into, py::arg("kind"), py::arg("array"), py::arg("first"), py::arg("last"), py::arg("out"),
+               "Reduces 16-bit floats in float32 over dimensions [first, last).");
+  internal.def("widen", &widen_into, py::arg("array"), py::arg("out"), "Converts 16-bit floats to float32.");
+  internal.def("host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
+               "Returns a writable ndarray in memory of the library's cache; locked by CUDA in a world of its GPUs.");
+  internal.def("is_constant", &is_constant, py::arg("array"),
+               "Returns whether an ndarray shows memory of Arrays or results that cannot be written.");
+  internal.def(
+      "adopt", &adopt_ndarrays, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),
       py::arg("given"), py::arg("operation"),
       "Returns an Array from one ndarray for each distinct buffer, sharing memory where no one else can write it.");
 }

@@ -6,10 +6,11 @@
 
 namespace artifex_devices::bindings {
 void bind_config(py::module_& module) {
-  module.def("_config_read", [](const std::string& name) { return config_option(name).load(); }, py::arg("name"));
-  module.def(
-      "_config_write", [](const std::string& name, int64_t value) { config_option(name).store(value); },
-      py::arg("name"), py::arg("value"));
+  py::module_ internal = module.def_submodule("internal");
+  internal.def("config_read", [](const std::string& name) { return config_option(name).load(); }, py::arg("name"));
+  internal.def(
+      "config_write", [](const std::string& name, int64_t value) { config_option(name).store(value); }, py::arg("name"),
+      py::arg("value"));
 }
 
 }  // namespace artifex_devices::bindings

@@ -76,6 +76,7 @@ size_t device_hash(const Device& device) {
 bool same_device(const Device& a, const Device& b) { return &a == &b; }
 
 void bind_device(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   py::class_<Device, std::shared_ptr<Device>>(module, "Device", ValueSlots<Device, &device_hash, &same_device>::setup(),
                                               R"(One device: on a CPU, a set of cores and the memory near them.
 
@@ -212,19 +213,18 @@ Raises:
       .def("__str__", by_reference(&Device::to_string))
       .def("__repr__", by_reference(&Device::repr));
 
-  module.def(
-      "_find_device",
-      [](const std::string& platform, int64_t id) { return handle_of(find_devices(platform, {id})[0]); },
+  internal.def(
+      "find_device", [](const std::string& platform, int64_t id) { return handle_of(find_devices(platform, {id})[0]); },
       py::arg("platform"), py::arg("id"));
-  module.def("_devices", [] { return py::list(devices_of(current_client())); });
-  module.def(
-      "_forget_recent", [] { clear_recent_caches(nullptr); }, "Clears the caches of meshes, shardings and index maps.");
-  module.def("_trim", [] {
+  internal.def("devices", [] { return py::list(devices_of(current_client())); });
+  internal.def(
+      "forget_recent", [] { clear_recent_caches(nullptr); }, "Clears the caches of meshes, shardings and index maps.");
+  internal.def("trim", [] {
     const ReleaseGil release;
     return Arena::trim_all();
   });
-  module.def(
-      "_allocate_and_free",
+  internal.def(
+      "allocate_and_free",
       [](int64_t nbytes, int64_t times, bool touch) {
         constexpr int64_t kPage = 4096;
         const ReleaseGil release;

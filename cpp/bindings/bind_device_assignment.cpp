@@ -76,6 +76,7 @@ py::object device_ordinals(const DeviceAssignment& self) {
 }  // namespace
 
 void bind_device_assignment(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   py::class_<DeviceAssignment>(module, "DeviceAssignment", R"(Assignment of devices to the replicas of computations.
 
 An immutable value. Equal assignments have equal hashes and equal bytes, those of XLA's DeviceAssignmentProto.
@@ -145,7 +146,7 @@ Raises:
                                    py::make_tuple(self.attr("serialize")()));
            })
       .def("__repr__", by_reference(&DeviceAssignment::to_string));
-  module.def("_device_assignment", &assignment_from_bytes, py::arg("data"));  // for pickles, which cannot name methods
+  internal.def("device_assignment", &assignment_from_bytes, py::arg("data"));  // for pickles, which cannot name methods
 }
 
 }  // namespace artifex_devices::bindings

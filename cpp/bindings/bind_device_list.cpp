@@ -81,6 +81,7 @@ py::object item_of(const DeviceList& self, const py::object& index) {
 }  // namespace
 
 void bind_device_list(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   py::class_<DeviceList, List>(module, "DeviceList",
                                R"(An ordered list of devices of one client. Immutable and hashable.
 
@@ -170,8 +171,8 @@ Example:
           "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__repr__", [](const DeviceList& self) { return py::repr(handles_of(self)); });
 
-  module.def(
-      "_device_list_from_pickle",
+  internal.def(
+      "device_list_from_pickle",
       [](const std::string& platform, const std::vector<int64_t>& ids) {
         return std::const_pointer_cast<DeviceList>(DeviceList::make(find_devices(platform, ids), "unpickle"));
       },

@@ -95,6 +95,7 @@ DeviceTopology topology_for_devices(const py::object& devices) {
 }  // namespace
 
 void bind_device_topology(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   py::class_<DeviceTopology>(module, "DeviceTopology",
                              R"(The devices of a client and their machine, as a value.
 
@@ -169,7 +170,7 @@ Raises:
     TypeError: `devices` is not a sequence of Device.
     ValueError: It is empty, or the devices belong to different clients.
 )");
-  module.def("_device_topology", &topology_from_bytes, py::arg("data"));  // for pickles, which cannot name methods
+  internal.def("device_topology", &topology_from_bytes, py::arg("data"));  // for pickles, which cannot name methods
 }
 
 }  // namespace artifex_devices::bindings

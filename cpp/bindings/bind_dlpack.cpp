@@ -232,12 +232,12 @@ ShardingRef sharding_of_argument(py::handle device) {
 }  // namespace
 
 void bind_dlpack(py::module_& module) {
-  module.def(
-      "_check_cuda_device",
-      [](int number, py::handle device) { sharding_of_gpu(number, sharding_of_argument(device)); }, py::arg("number"),
-      py::arg("device"), "Raises BufferError for memory of a GPU that this program does not have.");
-  module.def(
-      "_array_from_dlpack",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "check_cuda_device", [](int number, py::handle device) { sharding_of_gpu(number, sharding_of_argument(device)); },
+      py::arg("number"), py::arg("device"), "Raises BufferError for memory of a GPU that this program does not have.");
+  internal.def(
+      "array_from_dlpack",
       [](const py::object& capsule, py::handle device, py::handle copy) {
         ShardingRef sharding = sharding_of_argument(device);
         if (sharding) check_dlpack_target(*sharding);  // before the capsule is taken

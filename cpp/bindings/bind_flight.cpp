@@ -68,7 +68,8 @@ py::str shown(const std::string& text) {
 }
 
 void bind_events(py::module_& module) {
-  py::class_<FlightEvent>(module, "_FlightEvent", "An operation between processes, as it was recorded.")
+  py::module_ internal = module.def_submodule("internal");
+  py::class_<FlightEvent>(internal, "FlightEvent", "An operation between processes, as it was recorded.")
       .def_readonly("number", &FlightEvent::number)
       .def_property_readonly("kind", [](const FlightEvent& self) { return name_of(self.kind); })
       .def_property_readonly("route", [](const FlightEvent& self) { return name_of(self.route); })
@@ -82,7 +83,7 @@ void bind_events(py::module_& module) {
       .def_readonly("bytes", &FlightEvent::bytes)
       .def_readonly("begin_ns", &FlightEvent::begin_ns)
       .def_readonly("end_ns", &FlightEvent::end_ns);
-  py::class_<FlightRecord>(module, "_FlightRecord", "The last operations of a process.")
+  py::class_<FlightRecord>(internal, "FlightRecord", "The last operations of a process.")
       .def_readonly("process", &FlightRecord::process)
       .def_readonly("process_count", &FlightRecord::process_count)
       .def_readonly("pid", &FlightRecord::pid)
@@ -96,8 +97,9 @@ void bind_events(py::module_& module) {
 }  // namespace
 
 void bind_flight(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   const py::object group =
-      py::class_<RecordedGroup, std::shared_ptr<RecordedGroup>>(module, "_FlightGroup", "Processes that meet.")
+      py::class_<RecordedGroup, std::shared_ptr<RecordedGroup>>(internal, "FlightGroup", "Processes that meet.")
           .def(
               "meet",
               [](RecordedGroup& self, const py::str& text, const py::bytes& digest) {
@@ -111,7 +113,8 @@ void bind_flight(py::module_& module) {
     return [outcome](FlightRecorder& self, uint64_t number, uint64_t bytes) { self.end(number, outcome, bytes); };
   };
   py::class_<FlightRecorder, std::shared_ptr<FlightRecorder>> recorder(
-      module, "_FlightRecorder", "The file with the last operations of this process; OSError where it cannot be made.");
+      internal, "FlightRecorder",
+      "The file with the last operations of this process; OSError where it cannot be made.");
   recorder
       .def(py::init([](const std::string& path, int process, int process_count, std::string_view host) {
              return std::make_shared<FlightRecorder>(path, process, process_count, host);
@@ -132,15 +135,15 @@ void bind_flight(py::module_& module) {
       .def("leave", by_reference(&FlightRecorder::leave), "Records that this process has left its job.");
   add_fast_method<&fast_end>(recorder, "end");
   bind_events(module);
-  module.def(
-      "_read_flight_record",
+  internal.def(
+      "read_flight_record",
       [](const std::string& path) {
         const ReleaseGil release;
         return read_flight_record(path);
       },
       py::arg("path"), "Reads the record of a process; ValueError where the file is not one.");
-  module.def(
-      "_compare_flight_records",
+  internal.def(
+      "compare_flight_records",
       [](const std::vector<FlightRecord>& records) {
         std::vector<FlightGroupReport> reports;
         {
@@ -158,8 +161,8 @@ void bind_flight(py::module_& module) {
       py::arg("records"),
       "Returns (processes, last common meeting, [(process, next meeting)], processes behind, whether they are apart) "
       "for each group.");
-  module.def(
-      "_flight_timeline",
+  internal.def(
+      "flight_timeline",
       [](const std::vector<FlightRecord>& records) {
         JobTimeline timeline;
         {

@@ -114,9 +114,10 @@ py::bytes bytes_from(std::string_view view) { return {view.data(), view.size()};
 }  // namespace
 
 void bind_meeting(py::module_& module) {
-  module.attr("_MEETING_HEAD_BYTES") = MeetingRecord::kHeadBytes;
-  module.def(
-      "_meeting_record",
+  py::module_ internal = module.def_submodule("internal");
+  internal.attr("MEETING_HEAD_BYTES") = MeetingRecord::kHeadBytes;
+  internal.def(
+      "meeting_record",
       [](uint8_t kind, const py::bytes& digest, uint32_t group, const py::bytes& payload, const py::str& text,
          size_t max_text) {
         std::string bytes;
@@ -131,8 +132,8 @@ void bind_meeting(py::module_& module) {
       },
       py::arg("kind"), py::arg("digest"), py::arg("group"), py::arg("payload"), py::arg("text"), py::arg("max_text"),
       "Returns the bytes that a process sends in a meeting; at most max_text bytes of the text.");
-  module.def(
-      "_read_meeting_record",
+  internal.def(
+      "read_meeting_record",
       [](const py::bytes& bytes) {
         const MeetingRecord record = read_meeting_record(bytes_view(bytes.ptr()));
         return std::make_tuple(record.kind, bytes_from(record.payload),
@@ -140,14 +141,14 @@ void bind_meeting(py::module_& module) {
                                    record.text.data(), static_cast<Py_ssize_t>(record.text.size()), "replace")));
       },
       py::arg("record"), "Returns kind, payload and text of a record.");
-  module.def(
-      "_is_same_meeting",
+  internal.def(
+      "is_same_meeting",
       [](const py::bytes& one, const py::bytes& other) {
         return is_same_meeting(bytes_view(one.ptr()), bytes_view(other.ptr()));
       },
       py::arg("record"), py::arg("other"), "Returns whether two processes come to the same operation.");
   const py::object meeting =
-      py::class_<HeldMeeting>(module, "_SharedMeeting", "Meetings of processes of one host, through shared memory.")
+      py::class_<HeldMeeting>(internal, "SharedMeeting", "Meetings of processes of one host, through shared memory.")
           .def(py::init([](std::shared_ptr<SharedLanes> lanes, std::vector<int64_t> others, size_t mine, uint32_t group,
                            size_t max_text) {
                  return std::unique_ptr<HeldMeeting>(

@@ -42,9 +42,10 @@ py::dict stats_of(const Memory& self) {
 }
 
 void bind_heap_profile(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   using Row = std::tuple<std::string, int64_t, int64_t, std::string, int64_t, std::string>;
-  module.def(
-      "_heap_profile",
+  internal.def(
+      "heap_profile",
       [](const std::vector<Row>& rows, int64_t time_ns) {
         std::vector<HeapSample> samples;
         samples.reserve(rows.size());
@@ -58,7 +59,8 @@ void bind_heap_profile(py::module_& module) {
 }
 
 void bind_memory_window(py::module_& module) {
-  py::class_<MemoryWindow>(module, "_MemoryWindow",
+  py::module_ internal = module.def_submodule("internal");
+  py::class_<MemoryWindow>(internal, "MemoryWindow",
                            "Memory use of arrays on the devices of the current world, from now to close().")
       .def(py::init([] { return std::make_unique<MemoryWindow>(current_client()); }))
       .def("close", by_reference(&MemoryWindow::close), "Stops counting. A second call does nothing.")
@@ -107,6 +109,7 @@ void warn_of_unlocked_pages() {
 }
 
 void bind_memory(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   py::class_<Memory, MemoryHandle>(module, "Memory",
                                    R"(One kind of memory of one device. Returned by `Device.memory(kind)`.
 
@@ -194,15 +197,15 @@ Raises:
           },
           "Returns its memories of all kinds, the default one first.");
 
-  module.def(
-      "_find_memory",
+  internal.def(
+      "find_memory",
       [](const std::string& platform, int64_t id, const std::string& kind) {
         Device& found = *find_devices(platform, {id})[0];
         return memory_of(found, memory_kind_of_device(found, kind));
       },
       py::arg("platform"), py::arg("id"), py::arg("kind"));
-  module.def(
-      "_canonical_memory_kind",
+  internal.def(
+      "canonical_memory_kind",
       [](const std::optional<std::string>& kind, const std::vector<Device*>& devices) -> std::optional<std::string> {
         const auto found = canonical_memory_kind(kind ? std::optional<std::string_view>(*kind) : std::nullopt, devices);
         return found ? std::optional(std::string(to_string(*found))) : std::nullopt;
@@ -219,8 +222,8 @@ Raises:
                                         options->collective_memory_size);
       },
       "GpuAllocatorConfig that it was created with, or None.");
-  module.def(
-      "_check_allocator",
+  internal.def(
+      "check_allocator",
       [](int kind, double memory_fraction, bool preallocate, int64_t collective_memory_size) {
         AllocatorOptions{static_cast<AllocatorKind>(kind), memory_fraction, preallocate, collective_memory_size}.check(
             "GpuAllocatorConfig");

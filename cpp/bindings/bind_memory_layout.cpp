@@ -32,6 +32,7 @@ Layout make_layout(py::handle minor_to_major) {
 }  // namespace
 
 void bind_memory_layout(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   py::class_<Layout>(module, "Layout", py::is_final(),
                      R"(The order of an array's dimensions in memory, in XLA's terms.
 
@@ -83,7 +84,7 @@ Example:
         return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("layout"),
                               py::make_tuple(self.to_string()));
       });
-  module.def("_layout_from_text", [](const std::string& text) { return Layout::parse(text); }, py::arg("text"));
+  internal.def("layout_from_text", [](const std::string& text) { return Layout::parse(text); }, py::arg("text"));
 
   py::class_<PjRtLayout>(module, "PjRtLayout", py::is_final(),
                          R"(A Layout as a client returns it.

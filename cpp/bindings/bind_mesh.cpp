@@ -129,6 +129,7 @@ bool same_mesh(const Mesh& a, const Mesh& b) { return a == b; }
 }  // namespace
 
 void bind_mesh(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   entered_meshes = PyContextVar_New("artifex_devices_meshes", nullptr);
   py::class_<Mesh, std::shared_ptr<Mesh>> bound(
       module, "Mesh", py::dynamic_attr(), py::metaclass(fast_path_metaclass()),
@@ -241,9 +242,9 @@ Example:
       .def("__repr__", by_reference(&Mesh::repr));
   add_mesh_fast_paths(bound);
 
-  module.def("_entered_meshes", &meshes_entered);
-  module.def(
-      "_mesh_from_pickle",
+  internal.def("entered_meshes", &meshes_entered);
+  internal.def(
+      "mesh_from_pickle",
       [](const std::string& platform, py::handle ids, py::handle names, py::handle types) {
         auto [objects, shape] = objects_from_nested(ids);
         if (objects.empty()) return unconst(Mesh::make_empty());
@@ -255,8 +256,8 @@ Example:
             Mesh::make(std::move(abstract), DeviceList::make(find_devices(platform, numbers), "Mesh"), "Mesh"));
       },
       py::arg("platform"), py::arg("device_ids"), py::arg("axis_names"), py::arg("axis_types"));
-  module.def(
-      "_make_mesh",
+  internal.def(
+      "make_mesh",
       [](py::handle sizes, py::handle names, py::handle types, py::handle devices) {
         try {
           const Dims dims = dims_from_python(sizes, "make_mesh", "axis_shapes");

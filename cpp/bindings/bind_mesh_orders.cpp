@@ -88,7 +88,8 @@ py::tuple explanation_to_python(const MeshDevices& devices, const Dims& shape, c
 }  // namespace
 
 void bind_mesh_orders(py::module_& module) {
-  py::class_<MeshDevices>(module, "_MeshDevices", "Devices to lay a mesh over.")
+  py::module_ internal = module.def_submodule("internal");
+  py::class_<MeshDevices>(internal, "MeshDevices", "Devices to lay a mesh over.")
       .def(
           py::init([](const py::list& devices, const py::function& text, std::string platform, std::string device_kind,
                       const std::vector<std::array<int64_t, 6>>& rows, int64_t without_coords) {
@@ -145,8 +146,8 @@ void bind_mesh_orders(py::module_& module) {
             return explanation_to_python(self, Dims(shape), traffic);
           },
           py::arg("shape"), py::arg("traffic"), "(title, source, network, wraps, axes, axes by id, places).");
-  module.def(
-      "_hybrid_mesh_order",
+  internal.def(
+      "hybrid_mesh_order",
       [](const std::vector<std::vector<int64_t>>& granule_orders, const std::vector<int64_t>& inside,
          const std::vector<int64_t>& outside) {
         return order_to_python(hybrid_mesh_order(granule_orders, Dims(inside), Dims(outside)));

@@ -44,8 +44,9 @@ bool has_elements(PyObject* container, PyObject* elements) {
 }  // namespace
 
 void bind_object_identity(py::module_& module) {
-  module.def(
-      "_have_elements",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "have_elements",
       [](const py::list& containers, const py::list& elements) {
         if (containers.size() != elements.size()) throw_error("have_elements: expected elements for each container");
         for (size_t i = 0; i < containers.size(); ++i) {

@@ -119,11 +119,12 @@ size_t spec_hash(const PartitionSpec& spec) { return spec.hash(); }
 bool same_spec(const PartitionSpec& a, const PartitionSpec& b) { return a == b; }
 
 void bind_partition_spec(py::module_& module) {
-  py::class_<Unconstrained>(module, "_Unconstrained", "The type of PartitionSpec.UNCONSTRAINED.")
+  py::module_ internal = module.def_submodule("internal");
+  py::class_<Unconstrained>(internal, "Unconstrained", "The type of PartitionSpec.UNCONSTRAINED.")
       .def("__repr__", [](const Unconstrained&) { return "UNCONSTRAINED"; })
       .def("__reduce__", [](const Unconstrained&) { return "unconstrained"; });  // a name of artifex_devices.unpickle
   unconstrained = py::cast(Unconstrained{}).release().ptr();
-  module.attr("_UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
+  internal.attr("UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 
   py::class_<PartitionSpec> spec(
       module, "PartitionSpec", py::is_final(), py::metaclass(fast_path_metaclass()),

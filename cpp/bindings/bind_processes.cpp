@@ -63,8 +63,9 @@ std::shared_ptr<Client> joined(F&& join) {
 }
 
 void bind_jobs(py::module_& module) {
-  module.def(
-      "_describe_process",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "describe_process",
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
          const std::string& platform) {
         if (!machine) return tuple_of(Client::describe_base());
@@ -73,15 +74,15 @@ void bind_jobs(py::module_& module) {
       py::arg("machine") = py::none(), py::arg("num_devices") = py::none(), py::arg("platform") = "cpu",
       "Returns the description of this process for the others (a tuple that pickles): with these devices, or by "
       "default the base client's.");
-  module.def(
-      "_join_world",
+  internal.def(
+      "join_world",
       [](const std::vector<ProcessTuple>& processes, int process_index) {
         return joined([&] { return Client::join(processes_from(processes), process_index); });
       },
       py::arg("processes"), py::arg("process_index"),
       "Creates the base client with the devices of all processes, each described by its _describe_process.");
-  module.def(
-      "_make_shared_client",
+  internal.def(
+      "make_shared_client",
       [](const std::shared_ptr<Machine>& machine, const std::vector<ProcessTuple>& processes, int process_index,
          const std::string& platform) {
         ClientOptions options;
@@ -99,8 +100,9 @@ void bind_jobs(py::module_& module) {
 }
 
 void bind_jobs_of_gpus(py::module_& module) {
-  module.def(
-      "_plan_gpu_shares",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "plan_gpu_shares",
       [](const std::vector<std::tuple<std::string, std::vector<std::string>, std::optional<std::vector<int>>>>&
              tuples) {
         std::vector<GpuPlace> places;
@@ -115,15 +117,15 @@ void bind_jobs_of_gpus(py::module_& module) {
       py::arg("places"),
       "For each process, as (machine, PCI addresses of the GPUs that it sees, numbers that were chosen, or None): the "
       "numbers of the GPUs that it uses. Then (PCI address, processes) of each GPU that several use.");
-  module.def(
-      "_describe_gpus",
+  internal.def(
+      "describe_gpus",
       [](const std::vector<int>& ordinals) {
         const BackendRef backend = make_cuda_backend(1, ordinals);
         return tuple_of(Client::describe(*Machine::live(), static_cast<int64_t>(ordinals.size()), backend.get()));
       },
       py::arg("ordinals"), "As _describe_process, with these GPUs.");
-  module.def(
-      "_join_gpu_world",
+  internal.def(
+      "join_gpu_world",
       [](const std::vector<ProcessTuple>& processes, int process_index, const std::vector<int>& ordinals) {
         return joined([&] {
           return Client::join_gpus(processes_from(processes), process_index, make_cuda_backend(1, ordinals));

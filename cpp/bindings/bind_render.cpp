@@ -45,6 +45,7 @@ std::string picture_of_places(const std::string& title, const Axes& axes, const 
 }  // namespace
 
 void bind_render(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   module.def(
       "machine_svg",
       [](const Machine& machine, int max_cells) {
@@ -69,8 +70,8 @@ void bind_render(py::module_& module) {
 For each axis it shows the devices in their places, with one colour for each group along the axis and the position in the
 group. Raises ValueError for a mesh whose devices do not belong to a cluster.
 )");
-  module.def("_placed_mesh_svg", &picture_of_places, py::arg("title"), py::arg("axes"), py::arg("network"),
-             py::arg("wraps"), py::arg("platform"), py::arg("places"), py::arg("max_cells") = 2048);
+  internal.def("placed_mesh_svg", &picture_of_places, py::arg("title"), py::arg("axes"), py::arg("network"),
+               py::arg("wraps"), py::arg("platform"), py::arg("places"), py::arg("max_cells") = 2048);
   module.def(
       "sharding_text",
       [](const py::typing::Union<Sharding>& sharding, py::handle shape, const IntArgument& max_columns,

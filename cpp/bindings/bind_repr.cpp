@@ -65,9 +65,10 @@ Example:
 }
 
 void bind_repr(py::module_& module) {
-  module.def("_array_memory", &array_memory, py::arg("array"));
-  module.def(
-      "_creation_line",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def("array_memory", &array_memory, py::arg("array"));
+  internal.def(
+      "creation_line",
       [](const Array& array) -> py::object {
         const std::optional<CallerLine> line = CreationLines::of(array);
         if (!line) return py::none();

@@ -36,8 +36,9 @@ std::vector<int> lanes_for(const DeviceOrAll& device) {
 }  // namespace
 
 void bind_roofline(py::module_& module) {
-  module.def(
-      "_measure_gemm",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "measure_gemm",
       [](const DeviceOrAll& device, const std::string& isa, const std::string& dtype, double seconds,
          double window_seconds) {
         const Isa chosen = isa_from_name(isa, "measure_roofline: isa");
@@ -53,8 +54,8 @@ void bind_roofline(py::module_& module) {
       },
       py::arg("device"), py::arg("isa"), py::arg("dtype"), py::arg("seconds"), py::arg("window_seconds"),
       "FLOP/s on the workers of a device (None: of all devices), as a dict of rates, shares, workers, bound_workers.");
-  module.def(
-      "_measure_streams",
+  internal.def(
+      "measure_streams",
       [](const DeviceOrAll& device, double seconds, double window_seconds) {
         const std::vector<int> lanes = lanes_for(device);
         StreamRates rates;
@@ -70,21 +71,22 @@ void bind_roofline(py::module_& module) {
       },
       py::arg("device"), py::arg("seconds"), py::arg("window_seconds"),
       "(dict of kernel to series in bytes/s, bytes of an array, bytes of the last-level caches).");
-  module.def(
-      "_measured_scope",
+  internal.def(
+      "measured_scope",
       [](const DeviceOrAll& device) {
         const std::vector<int> lanes = lanes_for(device);
         return py::make_tuple(lanes, workers_of(lanes), static_cast<int>(all_lanes().size()));
       },
       py::arg("device"), "(lanes of the worker pool that a measurement uses, workers on them, all lanes).");
-  module.def(
-      "_last_level_cache_bytes",
+  internal.def(
+      "last_level_cache_bytes",
       [] {
         current_client();  // gives the workers their lanes
         return last_level_cache_bytes(cpus_of(all_lanes()));
       },
       "Of the cores of all devices together; 0 where the system does not say.");
-  module.def("_cgroup_cpus", [] { return read_cgroup_limits().cpus; }, "CPUs that the cgroup's quota leaves, or None.");
+  internal.def(
+      "cgroup_cpus", [] { return read_cgroup_limits().cpus; }, "CPUs that the cgroup's quota leaves, or None.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -253,7 +253,7 @@ PyTypeObject* scheduler_class = nullptr;
 py::object make_scheduler(const py::object& rendezvous, const py::type& cls, const py::list& payloads,
                           const py::list& results, const py::object& pending) {
   if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), participant_class))
-    throw py::type_error("_new_scheduler: expected a class of participants");
+    throw py::type_error("new_scheduler: expected a class of participants");
   auto all = std::make_unique<Participants>(rendezvous);
   all->collectives.reserve(kKnownCollectives);  // their addresses stay valid while Python runs
   all->participant_class = cls;
@@ -307,69 +307,70 @@ PyObject* switch_to(Participants& all, std::optional<size_t> fiber) {
 }
 
 void bind_scheduler(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   static PyMethodDef scheduler_methods[] = {
       {"open", fast(&open_participants), METH_FASTCALL,
-       "open(self: _Scheduler, session: object, outcomes: list, rows: list) -> None\n\nStarts a call."},
+       "open(self: Scheduler, session: object, outcomes: list, rows: list) -> None\n\nStarts a call."},
       {"close", &close_participants, METH_NOARGS,
-       "close(self: _Scheduler) -> None\n\nEnds the call: its participants cannot call collectives any more, and their "
+       "close(self: Scheduler) -> None\n\nEnds the call: its participants cannot call collectives any more, and their "
        "objects are released."},
       {"participants", &list_participants, METH_NOARGS,
-       "participants(self: _Scheduler) -> list\n\nReturns the participants of the call; none after its end."},
+       "participants(self: Scheduler) -> list\n\nReturns the participants of the call; none after its end."},
       {"know", fast(&know), METH_FASTCALL,
-       "know(self: _Scheduler, operation: str, axis_name: object, x: object, collective: object, groups: list, signature: "
-       "int) -> None\n\nMakes _arrive handle arrays like x, with one group for each participant or one for all."},
+       "know(self: Scheduler, operation: str, axis_name: object, x: object, collective: object, groups: list, signature: "
+       "int) -> None\n\nMakes arrive handle arrays like x, with one group for each participant or one for all."},
       {"wait_by", fast(&wait_by), METH_FASTCALL,
-       "wait_by(self: _Scheduler, wait: object, root: object, foreign: tuple) -> None\n\nMakes waits call wait(me, frame), "
+       "wait_by(self: Scheduler, wait: object, root: object, foreign: tuple) -> None\n\nMakes waits call wait(me, frame), "
        "unless they are plain. All are plain while no module of `foreign` is imported."},
       {"plain", &know_plain, METH_O,
-       "plain(self: _Scheduler, code: object) -> None\n\nMakes waits of this body plain where the code `root` calls it."},
+       "plain(self: Scheduler, code: object) -> None\n\nMakes waits of this body plain where the code `root` calls it."},
       {"begin_turns", fast(&begin_turns), METH_FASTCALL,
-       "begin_turns(self: _Scheduler, executor: object, caller: object, context: object, fibers: list) -> None\n\n"
+       "begin_turns(self: Scheduler, executor: object, caller: object, context: object, fibers: list) -> None\n\n"
        "Starts turns of participants that share a thread. A fiber is (switch, [executor])."},
       {"end_turns", &end_turns, METH_NOARGS,
-       "end_turns(self: _Scheduler) -> None\n\nClears the executor of each fiber."},
+       "end_turns(self: Scheduler) -> None\n\nClears the executor of each fiber."},
       {"keep_order", &keep_order, METH_NOARGS,
-       "keep_order(self: _Scheduler) -> list\n\nMakes only the caller choose the next participant. Returns those already "
+       "keep_order(self: Scheduler) -> list\n\nMakes only the caller choose the next participant. Returns those already "
        "chosen, the next one last."},
       {"enter", &enter, METH_NOARGS,
-       "enter(self: _Scheduler) -> object\n\nReturns the participant that begins in the fiber of the calling greenlet, or "
+       "enter(self: Scheduler) -> object\n\nReturns the participant that begins in the fiber of the calling greenlet, or "
        "None."},
       {"ended", fast(&ended), METH_FASTCALL,
-       "ended(self: _Scheduler, me: object, outcome: object) -> object\n\nReturns the participant that begins in its fiber, "
+       "ended(self: Scheduler, me: object, outcome: object) -> object\n\nReturns the participant that begins in its fiber, "
        "or None."},
       {"raised", fast(&raised), METH_FASTCALL,
-       "raised(self: _Scheduler, me: object, is_own: bool) -> object\n\nReturns None, as no participant begins after a "
+       "raised(self: Scheduler, me: object, is_own: bool) -> object\n\nReturns None, as no participant begins after a "
        "failure."},
       {"next", &next_turn, METH_NOARGS,
-       "next(self: _Scheduler) -> object\n\nReturns the switch to the participant with the next turn, or to the caller."},
+       "next(self: Scheduler) -> object\n\nReturns the switch to the participant with the next turn, or to the caller."},
       {"suspend", &suspend, METH_O,
-       "suspend(self: _Scheduler, me: object) -> object\n\nSuspends it and returns the switch to the participant with the "
+       "suspend(self: Scheduler, me: object) -> object\n\nSuspends it and returns the switch to the participant with the "
        "next turn, or to the caller."},
       {"resumed", &resumed, METH_O,
-       "resumed(self: _Scheduler, me: object) -> None\n\nReports that it has the turn again."},
+       "resumed(self: Scheduler, me: object) -> None\n\nReports that it has the turn again."},
       {"turn_of", &turn_of, METH_O,
-       "turn_of(self: _Scheduler, position: int) -> object\n\nReturns the switch to a participant that has begun."},
+       "turn_of(self: Scheduler, position: int) -> object\n\nReturns the switch to a participant that has begun."},
       {"suspended", &suspended_positions, METH_NOARGS,
-       "suspended(self: _Scheduler) -> list\n\nReturns the positions of the waiting participants, in the order of "
+       "suspended(self: Scheduler) -> list\n\nReturns the positions of the waiting participants, in the order of "
        "suspension."},
       {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot scheduler_slots[] = {
-      {Py_tp_doc, const_cast<char*>("The participants of a session; see _new_scheduler.")},
+      {Py_tp_doc, const_cast<char*>("The participants of a session; see new_scheduler.")},
       {Py_tp_methods, scheduler_methods},
       {Py_tp_traverse, slot(&traverse_scheduler)},
       {Py_tp_clear, slot(&clear_scheduler)},
       {Py_tp_dealloc, slot(&free_scheduler)},
       {0, nullptr}};
-  static PyType_Spec scheduler_spec{"artifex_devices._core._Scheduler", sizeof(SchedulerObject), 0,
+  static PyType_Spec scheduler_spec{"artifex_devices._core.internal.Scheduler", sizeof(SchedulerObject), 0,
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                     scheduler_slots};
 
   bind_participant(module);
-  scheduler_class = make_class(module, scheduler_spec);
-  module.def("_new_scheduler", &make_scheduler, py::arg("rendezvous"), py::arg("participant_class"),
-             py::arg("payloads"), py::arg("results"), py::arg("pending"),
-             "Creates the scheduler of a session's participants, with their payloads and results by position, "
-             "`pending` without a result.");
+  scheduler_class = make_class(internal, scheduler_spec);
+  internal.def("new_scheduler", &make_scheduler, py::arg("rendezvous"), py::arg("participant_class"),
+               py::arg("payloads"), py::arg("results"), py::arg("pending"),
+               "Creates the scheduler of a session's participants, with their payloads and results by position, "
+               "`pending` without a result.");
   bind_scheduler_calls(module);
 }
 

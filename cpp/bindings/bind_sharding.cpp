@@ -184,8 +184,9 @@ Raises:
 }
 
 void bind_process_rows(py::module_& module) {
-  module.def(
-      "_process_groups",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "process_groups",
       [](const Sharding& sharding, int64_t ndim, const std::string& operation) {
         check_has_devices(sharding, operation);
         return process_groups(sharding, ndim, operation);
@@ -193,16 +194,16 @@ void bind_process_rows(py::module_& module) {
       py::arg("sharding"), py::arg("ndim"), py::arg("operation"),
       "For each dimension, the groups of processes that hold the same parts of it; None where they hold different "
       "numbers of parts.");
-  module.def(
-      "_process_parts",
+  internal.def(
+      "process_parts",
       [](const Sharding& sharding, py::handle shape, const std::string& operation) {
         check_has_devices(sharding, operation);
         return process_parts(sharding, dims_from_python(shape, operation, "shape"), operation);
       },
       py::arg("sharding"), py::arg("shape"), py::arg("operation"),
       "For each process, (begin, end) of the distinct parts of each dimension that it holds, ascending.");
-  module.def(
-      "_batch_share",
+  internal.def(
+      "batch_share",
       [](const Sharding& sharding, int64_t length, int64_t dimension) {
         check_has_devices(sharding, "batch_share");
         return batch_share(sharding, length, dimension);
@@ -224,6 +225,7 @@ void check_kind(const py::type& kind) {
 }
 
 void bind_shardings(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   py::class_<NamedSharding, Sharding, std::shared_ptr<NamedSharding>> named(module, "NamedSharding",
                                                                             py::metaclass(fast_path_metaclass()),
                                                                             R"(A mesh and a PartitionSpec over its axes.
@@ -311,16 +313,16 @@ Example:
                               py::make_tuple(py::type::of(self), self.attr("_device"), self.attr("memory_kind")));
       });
 
-  module.def(
-      "_named_sharding_from_pickle",
+  internal.def(
+      "named_sharding_from_pickle",
       [](const py::type& kind, const py::object& mesh, const py::object& spec, const py::object& memory_kind,
          const py::object& uneven) {
         check_kind<NamedSharding>(kind);
         return py::object(kind(mesh, spec, py::arg("memory_kind") = memory_kind, py::arg("uneven") = uneven));
       },
       py::arg("kind"), py::arg("mesh"), py::arg("spec"), py::arg("memory_kind"), py::arg("uneven"));
-  module.def(
-      "_single_device_sharding_from_pickle",
+  internal.def(
+      "single_device_sharding_from_pickle",
       [](const py::type& kind, const py::object& device, const py::object& memory_kind) {
         check_kind<SingleDeviceSharding>(kind);
         return py::object(kind(device, py::arg("memory_kind") = memory_kind));
@@ -331,12 +333,13 @@ Example:
 }  // namespace
 
 void bind_sharding(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   bind_mesh(module);
   bind_sharding_base(module);
   bind_shardings(module);
   bind_process_rows(module);
-  module.def(
-      "_reshard_bytes",
+  internal.def(
+      "reshard_bytes",
       [](const Sharding& source, const Sharding& destination, py::handle global_shape, int64_t itemsize) {
         const Dims shape = dims_from_python(global_shape, "reshard_bytes", "global_shape");
         const IngressTotals totals = reshard_totals(source, destination, shape, itemsize, "reshard_bytes");

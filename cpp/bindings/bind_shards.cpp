@@ -258,21 +258,23 @@ void copy_ndarrays(const py::list& destinations, const py::list& sources) {
 }
 
 void bind_layout(py::module_& module) {
-  module.def(
-      "_reinterpreted", &reinterpreted, py::arg("array"), py::arg("shape"), py::arg("sharding"), py::arg("operation"),
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "reinterpreted", &reinterpreted, py::arg("array"), py::arg("shape"), py::arg("sharding"), py::arg("operation"),
       "Returns an Array of another shape on the same memory: each device's elements stay in place, in their order.");
-  module.def("_copy_views", &copy_ndarrays, py::arg("destinations"), py::arg("sources"),
-             "Copies each source ndarray to the destination of its index, on several threads. They must not overlap.");
-  module.def(
-      "_supported_isas",
+  internal.def(
+      "copy_views", &copy_ndarrays, py::arg("destinations"), py::arg("sources"),
+      "Copies each source ndarray to the destination of its index, on several threads. They must not overlap.");
+  internal.def(
+      "supported_isas",
       [] {
         py::list names;
         for (const Isa isa : supported_isas()) names.append(py::str(std::string(to_string(isa))));
         return names;
       },
       "Returns the instruction sets that loops are compiled for and this processor supports, the oldest first.");
-  module.def(
-      "_copy_isa", [] { return std::string(to_string(active_isa())); }, "Returns the instruction set that copies use.");
+  internal.def(
+      "copy_isa", [] { return std::string(to_string(active_isa())); }, "Returns the instruction set that copies use.");
   // For counts of instructions that are equal on every processor, and to find bugs of one instruction set.
   constexpr const char* kVariable = "ARTIFEX_DEVICES_COPY_ISA";
   if (const char* name = std::getenv(kVariable)) set_active_isa(name, kVariable);
@@ -281,45 +283,47 @@ void bind_layout(py::module_& module) {
 }  // namespace
 
 void bind_shards(py::module_& module) {
-  module.def("_local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
-             "Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless "
-             "`some`. Only the function that created the Array by _empty may set `writable`.");
-  module.def(
-      "_gpu_buffers", &gpu_buffers, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
+      "Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless "
+      "`some`. Only the function that created the Array by _empty may set `writable`.");
+  internal.def(
+      "gpu_buffers", &gpu_buffers, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
       "Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, "
       "else None. The arguments are those of _local_arrays.");
-  module.def("_is_on_cuda", &is_on_cuda, py::arg("sharding"),
-             "Returns whether Arrays with a sharding are in the memory of CUDA devices.");
-  module.def("_slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
-             "Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this "
-             "process, else None.");
-  module.def("_empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
-             py::arg("operation"),
-             "Returns an Array whose memory the caller writes through _local_arrays or _slab_array.");
-  module.def(
-      "_tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
+  internal.def("is_on_cuda", &is_on_cuda, py::arg("sharding"),
+               "Returns whether Arrays with a sharding are in the memory of CUDA devices.");
+  internal.def("slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
+               "Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this "
+               "process, else None.");
+  internal.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
+               py::arg("operation"),
+               "Returns an Array whose memory the caller writes through _local_arrays or _slab_array.");
+  internal.def(
+      "tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
       "Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.");
-  module.def(
-      "_covers",
+  internal.def(
+      "covers",
       [](const Sharding& held, const Sharding& wanted, py::handle shape, const std::string& operation) {
         return held.covers(wanted, dims_from_python(shape, operation, "shape"), operation);
       },
       py::arg("held"), py::arg("wanted"), py::arg("shape"), py::arg("operation"),
       "Whether each device, of any process, holds at least the part that `wanted` gives it; both have the same devices.");
-  module.def(
-      "_holds_complete_runs",
+  internal.def(
+      "holds_complete_runs",
       [](const Sharding& sharding, int64_t run) {
         return holds_complete_runs(sharding.grid(), *sharding.devices(), run);
       },
       py::arg("sharding"), py::arg("run"),
       "Whether in each process the tiles that it holds come in complete runs of this many.");
-  module.def("_buffers_at", &buffers_at, py::arg("sharding"), py::arg("positions"),
-             "Returns the number of the buffer at each position.");
-  module.def("_select", &select_into, py::arg("out"), py::arg("condition"), py::arg("one"), py::arg("other"),
-             py::arg("stream"),
-             "Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().");
-  module.def("_run_parallel", &run_parallel, py::arg("tasks"),
-             "Calls each task once, on threads of the library and this one. Raises the first exception.");
+  internal.def("buffers_at", &buffers_at, py::arg("sharding"), py::arg("positions"),
+               "Returns the number of the buffer at each position.");
+  internal.def("select", &select_into, py::arg("out"), py::arg("condition"), py::arg("one"), py::arg("other"),
+               py::arg("stream"),
+               "Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().");
+  internal.def("run_parallel", &run_parallel, py::arg("tasks"),
+               "Calls each task once, on threads of the library and this one. Raises the first exception.");
   bind_layout(module);
 }
 

@@ -88,7 +88,8 @@ std::unique_ptr<HeldMessageChain> make_message_chain(const py::list& memory, con
 }
 
 void bind_message_chain(py::module_& module) {
-  py::class_<HeldMessageChain>(module, "_MessageChain",
+  py::module_ internal = module.def_submodule("internal");
+  py::class_<HeldMessageChain>(internal, "MessageChain",
                                "This process's part of a reduction over processes that share no memory. Its lanes: 0 "
                                "from and 3 to the process before it, 1 to and 2 from the process after it.")
       .def(py::init(&make_message_chain), py::arg("memory"), py::arg("kind"), py::arg("blocks"), py::arg("out"),
@@ -121,10 +122,11 @@ void bind_message_chain(py::module_& module) {
 }  // namespace
 
 void bind_shared_lanes(py::module_& module) {
-  module.def("_create_lanes", &SharedLanes::create, py::arg("count"),
-             "Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor, "
-             "which the caller must close.");
-  py::class_<HeldChain>(module, "_Chain", "This process's part of a reduction over the processes of one host.")
+  py::module_ internal = module.def_submodule("internal");
+  internal.def("create_lanes", &SharedLanes::create, py::arg("count"),
+               "Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor, "
+               "which the caller must close.");
+  py::class_<HeldChain>(internal, "Chain", "This process's part of a reduction over the processes of one host.")
       .def(
           "advance",
           [](HeldChain& self, double seconds) {
@@ -137,7 +139,7 @@ void bind_shared_lanes(py::module_& module) {
           "progress", [](const HeldChain& self) { return self.chain.progress(); },
           "Number of pieces combined or received so far.");
   bind_message_chain(module);
-  py::class_<SharedLanes, std::shared_ptr<SharedLanes>>(module, "_SharedLanes",
+  py::class_<SharedLanes, std::shared_ptr<SharedLanes>>(internal, "SharedLanes",
                                                         "Messages and streams between the processes of one host.")
       .def(py::init([](int64_t me, const std::vector<int>& files) { return std::make_shared<SharedLanes>(me, files); }),
            py::arg("me"), py::arg("files"))

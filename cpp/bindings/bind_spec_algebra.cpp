@@ -81,19 +81,21 @@ py::tuple reshape_array(const Array& array, const std::vector<int64_t>& shape) {
 }  // namespace
 
 void bind_spec_algebra(py::module_& module) {
-  module.def("_spec_in", &spec_of_sharding, py::arg("sharding"), py::arg("ndim"),
-             "The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.");
-  module.def("_any_explicit", &is_any_explicit, py::arg("sharding"), py::arg("axes"),
-             "Whether one of the axes is Explicit: such a sharding may change only where the caller asks for it.");
-  module.def("_sharding_with", &sharding_with, py::arg("placement"), py::arg("spec"),
-             "The sharding on the devices of `placement` with the spec that _spec_in would return for it.");
-  module.def("_broadcast_specs", &broadcast_arrays, py::arg("operation"), py::arg("placement"), py::arg("shape"),
-             py::arg("arrays"), "The spec of an element-wise result of `shape`.");
-  module.def("_contract_specs", &contract_arrays, py::arg("operation"), py::arg("placement"), py::arg("arrays"),
-             py::arg("labels"), py::arg("sizes"), py::arg("out_rank"),
-             "The spec of each label of a contraction; the first `out_rank` labels are the dimensions of the result.");
-  module.def("_reshape_spec", &reshape_array, py::arg("array"), py::arg("shape"),
-             "The spec of an Array in another shape, such that each device keeps its elements.");
+  py::module_ internal = module.def_submodule("internal");
+  internal.def("spec_in", &spec_of_sharding, py::arg("sharding"), py::arg("ndim"),
+               "The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.");
+  internal.def("any_explicit", &is_any_explicit, py::arg("sharding"), py::arg("axes"),
+               "Whether one of the axes is Explicit: such a sharding may change only where the caller asks for it.");
+  internal.def("sharding_with", &sharding_with, py::arg("placement"), py::arg("spec"),
+               "The sharding on the devices of `placement` with the spec that _spec_in would return for it.");
+  internal.def("broadcast_specs", &broadcast_arrays, py::arg("operation"), py::arg("placement"), py::arg("shape"),
+               py::arg("arrays"), "The spec of an element-wise result of `shape`.");
+  internal.def(
+      "contract_specs", &contract_arrays, py::arg("operation"), py::arg("placement"), py::arg("arrays"),
+      py::arg("labels"), py::arg("sizes"), py::arg("out_rank"),
+      "The spec of each label of a contraction; the first `out_rank` labels are the dimensions of the result.");
+  internal.def("reshape_spec", &reshape_array, py::arg("array"), py::arg("shape"),
+               "The spec of an Array in another shape, such that each device keeps its elements.");
 }
 
 }  // namespace artifex_devices::bindings

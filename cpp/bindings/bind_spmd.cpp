@@ -57,14 +57,15 @@ py::object process_groups(const std::optional<CrossProcessGroups>& across) {
 }
 
 void bind_process_map(py::module_& module) {
-  module.def(
-      "_axis_groups",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "axis_groups",
       [](const std::vector<int64_t>& sizes, const std::vector<int64_t>& axes) {
         return tuples_of(axis_groups(sizes, axes));
       },
       py::arg("sizes"), py::arg("axes"),
       "The groups of participants that differ along these axes only, each row-major over them as they are listed.");
-  py::class_<ProcessMap>(module, "_ProcessMap", "Which processes run the participants of a mesh.")
+  py::class_<ProcessMap>(internal, "ProcessMap", "Which processes run the participants of a mesh.")
       .def(py::init([](int64_t process, std::vector<int64_t> sizes, std::vector<std::vector<int64_t>> holders) {
              return std::make_unique<ProcessMap>(process, std::move(sizes), std::move(holders));
            }),
@@ -110,6 +111,7 @@ void deliver(Rendezvous& rendezvous, int64_t participant, const py::list& result
 }  // namespace
 
 void bind_spmd(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   bind_process_map(module);
   py::class_<Rendezvous> rendezvous(module, "Rendezvous",
                                     "State machine by which the participants of a session meet for collectives.");
@@ -157,8 +159,8 @@ void bind_spmd(py::module_& module) {
           },
           "Returns (state, group, signature, number of collectives) of each participant at the time of the failure, or "
           "now.");
-  module.def("_likeness", &likeness, py::arg("parts"),
-             "Returns 2 if all parts are the same ndarray, 1 if they are ndarrays of one dtype and shape, else 0.");
+  internal.def("likeness", &likeness, py::arg("parts"),
+               "Returns 2 if all parts are the same ndarray, 1 if they are ndarrays of one dtype and shape, else 0.");
   bind_scheduler(module);
 }
 

@@ -143,6 +143,7 @@ auto loaded(F&& make) {
 }  // namespace
 
 void bind_topology(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   py::class_<Machine, std::shared_ptr<Machine>>(module, "Machine", R"(A machine as hwloc describes it.
 
 The live machine, a machine read from an hwloc XML file, or a synthetic one. Threads are bound on the live machine only.
@@ -213,8 +214,8 @@ access.
         return fmt::format("Machine({}: {} CPU domains, {} NUMA nodes, {} PUs)", self.source(),
                            self.cpu_domains().size(), self.counts().numa_nodes, self.counts().pus);
       });
-  module.def(
-      "_cgroup_report",
+  internal.def(
+      "cgroup_report",
       [](const std::string& root) {
         CgroupReport report;
         {
@@ -225,15 +226,15 @@ access.
       },
       py::arg("root") = "",
       "Returns the limits of the process's cgroups (dict), their files, and the files that cannot be read.");
-  module.def(
-      "_memory_policy",
+  internal.def(
+      "memory_policy",
       [] {
         const MemoryPolicy policy = memory_policy();
         return py::make_tuple(replaced_or_none(policy.name), policy.nodes, replaced_or_none(policy.problem));
       },
       "Returns the policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.");
-  module.def(
-      "_build_facts",
+  internal.def(
+      "build_facts",
       [] {
         py::dict facts;
 #ifdef __clang__
@@ -245,8 +246,8 @@ access.
         return facts;
       },
       "Returns the versions that the core was built with (dict of texts).");
-  module.def(
-      "_plan_cpu_shares",
+  internal.def(
+      "plan_cpu_shares",
       [](const ProcessPlaces& places, std::string_view bind_flag) {
         std::vector<std::pair<int, std::vector<int>>> shares;
         for (CpuShare& share : plan_cpu_shares(places_from_python(places), bind_flag)) {
@@ -256,8 +257,8 @@ access.
       },
       py::arg("places"), py::arg("bind_flag"),
       "For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.");
-  module.def(
-      "_take_cpu_share",
+  internal.def(
+      "take_cpu_share",
       [](const ProcessPlaces& places, std::string_view bind_flag, int process) {
         const std::vector<ProcessPlace> places_of = places_from_python(places);
         const ReleaseGil release;
@@ -265,8 +266,8 @@ access.
       },
       py::arg("places"), py::arg("bind_flag"), py::arg("process"),
       "Restricts this process to its share of the CPUs of its machine. Returns them, ascending.");
-  module.def(
-      "_parse_world",
+  internal.def(
+      "parse_world",
       [](const std::string& text) {
         try {
           const WorldText world = parse_world(text);

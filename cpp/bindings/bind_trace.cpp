@@ -36,8 +36,7 @@ TraceKind kind_from_name(const std::string& name) {
     if (name == kKinds[i]) return static_cast<TraceKind>(i);
   }
   throw_error(
-      "_trace_event: kind is {:?}; expected one of transfer, collective, meeting, exchange, wait, prefetch, span",
-      name);
+      "trace_event: kind is {:?}; expected one of transfer, collective, meeting, exchange, wait, prefetch, span", name);
 }
 
 // The fields of TraceEvent in their order.
@@ -169,7 +168,8 @@ py::object difference_of(const std::vector<std::tuple<int64_t, int64_t, int64_t>
 }  // namespace
 
 void bind_trace(py::module_& module) {
-  py::class_<HeldTrace>(module, "_TraceRecording",
+  py::module_ internal = module.def_submodule("internal");
+  py::class_<HeldTrace>(internal, "TraceRecording",
                         "Records events of this process, and memory of the current world's devices, until stop().")
       .def(py::init([](int process) { return std::make_unique<HeldTrace>(process); }), py::arg("process"))
       .def("stop", by_reference(&HeldTrace::stop), "Ends the recording. A second call does nothing.")
@@ -194,25 +194,26 @@ void bind_trace(py::module_& module) {
       .def_property_readonly(
           "dropped", [](const HeldTrace& self) { return self.recording.dropped(); },
           "Number of events and values that were not recorded, for lack of space.");
-  module.attr("_SHARED_TRACE_MEETING") = TraceRecording::kSharedMeeting;
-  module.def("_is_tracing", &TraceRecording::is_any_open, "Whether a trace is open.");
-  module.def("_trace_begin", &trace_begin_ns, "Returns the time in ns while a trace is open, else 0.");
-  module.def("_trace_clock", &trace_clock_ns, "Returns the time in ns.");
-  module.def("_set_trace_process", &set_trace_process, py::arg("process"),
-             "Sets the process of events of this thread; -1 for that of the trace.");
-  module.def("_trace_event", &trace_event, py::arg("kind"), py::arg("name"), py::arg("detail"), py::arg("begin"),
-             py::arg("process") = -1, py::arg("bytes") = 0, py::arg("meeting") = 0,
-             "Adds an event that ends now to open traces, with the line of the program.");
-  module.def(
-      "_trace_collective", &trace_collective, py::arg("rendezvous"), py::arg("position"), py::arg("name"),
+  internal.attr("SHARED_TRACE_MEETING") = TraceRecording::kSharedMeeting;
+  internal.def("is_tracing", &TraceRecording::is_any_open, "Whether a trace is open.");
+  internal.def("trace_begin", &trace_begin_ns, "Returns the time in ns while a trace is open, else 0.");
+  internal.def("trace_clock", &trace_clock_ns, "Returns the time in ns.");
+  internal.def("set_trace_process", &set_trace_process, py::arg("process"),
+               "Sets the process of events of this thread; -1 for that of the trace.");
+  internal.def("trace_event", &trace_event, py::arg("kind"), py::arg("name"), py::arg("detail"), py::arg("begin"),
+               py::arg("process") = -1, py::arg("bytes") = 0, py::arg("meeting") = 0,
+               "Adds an event that ends now to open traces, with the line of the program.");
+  internal.def(
+      "trace_collective", &trace_collective, py::arg("rendezvous"), py::arg("position"), py::arg("name"),
       py::arg("operation"), py::arg("members"), py::arg("process"), py::arg("meeting"),
       "Adds the collective that a participant completes to open traces; `members` has the device and the line of "
       "each participant, and `meeting` is 0 for one within the process.");
-  module.def("_trace_meetings", &meetings_of, py::arg("events"),
-             "Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.");
-  module.def("_clock_difference", &difference_of, py::arg("trips"),
-             "Returns (ns that the other clock is ahead, error in ns) from round trips (sent, answered, returned), or "
-             "None.");
+  internal.def("trace_meetings", &meetings_of, py::arg("events"),
+               "Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.");
+  internal.def(
+      "clock_difference", &difference_of, py::arg("trips"),
+      "Returns (ns that the other clock is ahead, error in ns) from round trips (sent, answered, returned), or "
+      "None.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -158,7 +158,8 @@ HostLeaf copy_to_host(const ArrayRef& array) {
 }
 
 void bind_host_copy(py::module_& module) {
-  py::class_<HostLeaf>(module, "_HostLeaf", "An asynchronous copy of one Array to the host.")
+  py::module_ internal = module.def_submodule("internal");
+  py::class_<HostLeaf>(internal, "HostLeaf", "An asynchronous copy of one Array to the host.")
       .def("done", [](const HostLeaf& self) { return poll(self.view->ready); })
       .def("wait", &HostLeaf::wait, py::arg("seconds").none(true))
       .def("value", [](const HostLeaf& self) {
@@ -173,7 +174,7 @@ void bind_host_copy(py::module_& module) {
       },
       py::name("copy_to_host_async"), py::is_method(array),
       "Starts to copy the value to the host and returns a HostCopy at once. np.asarray(x) then uses that copy.");
-  module.def("_copy_to_host", &copy_to_host, py::arg("array"));
+  internal.def("copy_to_host", &copy_to_host, py::arg("array"));
 }
 
 }  // namespace
@@ -185,8 +186,9 @@ py::object value_of(const ArrayRef& array, std::string_view operation, bool is_e
 }
 
 void bind_transfer(py::module_& module) {
-  module.def(
-      "_put_leaf",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "put_leaf",
       [](const py::object& x, py::handle device, py::handle donate, py::handle may_alias) {
         return put_leaf(x, target_from_python(device),
                         {.donation = flag(donate, "donate", "bool") ? Donation::kNow : Donation::kNone,
@@ -195,17 +197,18 @@ void bind_transfer(py::module_& module) {
                          .transport = &python_transport()});
       },
       py::arg("x"), py::arg("device"), py::arg("donate"), py::arg("may_alias"));
-  module.def("_put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"), py::arg("may_alias"),
-             py::arg("path_of"), py::arg("explicit") = true);
-  module.def("_moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
-             "Returns an Array with another sharding of the same world, moved as device_put moves it. Buffers that are "
-             "in place already are shared.");
-  module.def(
-      "_check_int", [](const py::int_& x, const std::string& operation) { check_int(x, operation); }, py::arg("x"),
+  internal.def("put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"),
+               py::arg("may_alias"), py::arg("path_of"), py::arg("explicit") = true);
+  internal.def(
+      "moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
+      "Returns an Array with another sharding of the same world, moved as device_put moves it. Buffers that are "
+      "in place already are shared.");
+  internal.def(
+      "check_int", [](const py::int_& x, const std::string& operation) { check_int(x, operation); }, py::arg("x"),
       py::arg("operation"), "Raises OverflowError for an int that neither int64 nor uint64 holds.");
-  module.def("_get_leaf", [](const ArrayRef& array) { return value_of(array, "device_get", true); }, py::arg("array"));
-  module.def(
-      "_host_value",
+  internal.def("get_leaf", [](const ArrayRef& array) { return value_of(array, "device_get", true); }, py::arg("array"));
+  internal.def(
+      "host_value",
       [](const ArrayRef& array, const std::string& operation, const std::string& repair) {
         return value_of(array, operation, false, repair);
       },
@@ -220,15 +223,15 @@ Args:
 Raises:
     TransferGuardError: The guards refuse the transfer.
 )");
-  module.def(
-      "_cached_host_value",
+  internal.def(
+      "cached_host_value",
       [](const ArrayRef& array) -> py::object {
         const auto value = array->cached_host_value();
         return value ? ndarray_from_view(value) : py::none();
       },
       py::arg("array"), "Returns the value that np.asarray(array) has gathered and cached, or None.");
-  module.def(
-      "_array_from_pickle",
+  internal.def(
+      "array_from_pickle",
       [](const py::object& value, const py::object& sharding, bool committed,
          const std::optional<std::string>& layout) {
         PlacementTarget target = target_from_python(sharding);
@@ -237,8 +240,8 @@ Raises:
         return put_leaf(value, target, {.guards = transfer_guards(), .transport = &python_transport()});
       },
       py::arg("value"), py::arg("sharding"), py::arg("committed"), py::arg("layout") = py::none());
-  module.def(
-      "_check_transfer",
+  internal.def(
+      "check_transfer",
       [](const std::string& direction, bool is_explicit, const py::object& shape, const py::object& dtype,
          const py::object& source, const py::object& target, const std::string& operation) {
         if (!scopes_matter()) return;
@@ -262,8 +265,8 @@ Args:
 Raises:
     TransferGuardError: The guards refuse the transfer.
 )");
-  module.def(
-      "_transfer_is_guarded",
+  internal.def(
+      "transfer_is_guarded",
       [](const std::string& direction, bool is_explicit) {
         return scopes_matter() && guard_verdict(transfer_guards(), transfer_direction_from_name(direction),
                                                 is_explicit) != GuardVerdict::kAllow;

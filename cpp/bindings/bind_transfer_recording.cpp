@@ -73,16 +73,17 @@ void host_element(const ArrayRef& array, const std::string& operation) {
 }  // namespace
 
 void bind_transfer_recording(py::module_& module) {
-  py::class_<TransferRecording>(module, "_TransferRecording",
+  py::module_ internal = module.def_submodule("internal");
+  py::class_<TransferRecording>(internal, "TransferRecording",
                                 "Records the transfers of this process from now to stop().")
       .def(py::init([] { return std::make_unique<TransferRecording>(); }))
       .def("stop", by_reference(&TransferRecording::stop))
       .def("routes", &routes_of,
            "Rows of direction, source, kind of its device, destination, kind of its device, calls and bytes.")
       .def("lines", &lines_of, "Rows of direction, file, line, calls and bytes.");
-  module.def("_host_result", &host_result, py::arg("sharding"), py::arg("shape"), py::arg("dtype"),
-             py::arg("operation"), py::arg("repair") = "",
-             R"(Checks the transfer guards for a result that is written to an ndarray, and records its transfer.
+  internal.def("host_result", &host_result, py::arg("sharding"), py::arg("shape"), py::arg("dtype"),
+               py::arg("operation"), py::arg("repair") = "",
+               R"(Checks the transfer guards for a result that is written to an ndarray, and records its transfer.
 
 Args:
     sharding: Sharding with which the result is computed.
@@ -94,11 +95,11 @@ Args:
 Raises:
     TransferGuardError: The guards refuse the transfer.
 )");
-  module.def("_host_element", &host_element, py::arg("array"), py::arg("operation"),
-             "Checks the transfer guards for one element that is read from an Array, and records its transfer.");
-  module.def("_host_operand", &host_operand, py::arg("shape"), py::arg("dtype"), py::arg("sharding"),
-             py::arg("operation"),
-             R"(Checks the transfer guards for an ndarray that a computation on devices reads, and records its transfer.
+  internal.def("host_element", &host_element, py::arg("array"), py::arg("operation"),
+               "Checks the transfer guards for one element that is read from an Array, and records its transfer.");
+  internal.def(
+      "host_operand", &host_operand, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("operation"),
+      R"(Checks the transfer guards for an ndarray that a computation on devices reads, and records its transfer.
 
 Args:
     shape: Shape of the ndarray.

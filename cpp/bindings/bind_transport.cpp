@@ -104,8 +104,9 @@ Transport& python_transport() {
 }
 
 void bind_transport(py::module_& module) {
-  module.def(
-      "_value_digest",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "value_digest",
       [](const py::object& array) {
         const HostView view = leaf_from_python(array, "value_digest").view;
         const auto digest = run_copy(is_brief_copy(view.nbytes()), [&] { return digest_of_value(view); });

@@ -365,7 +365,7 @@ class Flattening {
 };
 
 PyObject* tree_open(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  constexpr const char* kName = "_tree_open";
+  constexpr const char* kName = "tree_open";
   if (!has_count(count, 5, kName) || !is_exact(arguments[1], &PySet_Type, kName)) return nullptr;
   return guarded([&]() -> py::object {
     const Opener opener{arguments[1], arguments[2], arguments[3], arguments[4]};
@@ -380,7 +380,7 @@ PyObject* tree_open(PyObject*, PyObject* const* arguments, Py_ssize_t count) noe
 }
 
 PyObject* tree_equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  if (!has_count(count, 2, "_tree_equal")) return nullptr;
+  if (!has_count(count, 2, "tree_equal")) return nullptr;
   return guarded([&]() -> py::object { return py::bool_(are_equal(arguments[0], arguments[1])); });
 }
 
@@ -390,33 +390,33 @@ PyCFunction as_method() {
 }
 
 std::array<PyMethodDef, 11> g_functions = {{
-    {"_tree_open", as_method<&tree_open>(), METH_FASTCALL,
-     "_tree_open(tree: object, plain: set, one_level: collections.abc.Callable, is_leaf: collections.abc.Callable | "
+    {"tree_open", as_method<&tree_open>(), METH_FASTCALL,
+     "tree_open(tree: object, plain: set, one_level: collections.abc.Callable, is_leaf: collections.abc.Callable | "
      "None, keys_of: collections.abc.Callable | None) -> tuple | None\n\nReturns the leaves and the node of a tree, where "
      "the node of a leaf is None; None for a tree of too many levels."},
-    {"_tree_build", as_method<&tree_build>(), METH_FASTCALL,
-     "_tree_build(node: object, leaves: list, make_node: collections.abc.Callable) -> typing.Any\n\nReturns the tree "
+    {"tree_build", as_method<&tree_build>(), METH_FASTCALL,
+     "tree_build(node: object, leaves: list, make_node: collections.abc.Callable) -> typing.Any\n\nReturns the tree "
      "of a node with these leaves."},
-    {"_tree_collect", as_method<&tree_collect>(), METH_FASTCALL,
-     "_tree_collect(node: object, tree: object, children_of: collections.abc.Callable) -> list | None\n\nReturns the "
+    {"tree_collect", as_method<&tree_collect>(), METH_FASTCALL,
+     "tree_collect(node: object, tree: object, children_of: collections.abc.Callable) -> list | None\n\nReturns the "
      "subtrees at the leaves of the node, or None if the tree has another structure."},
-    {"_tree_paths", as_method<&tree_paths>(), METH_FASTCALL,
-     "_tree_paths(node: object, keys_of: collections.abc.Callable) -> list\n\nReturns the path of each leaf (tuple of "
+    {"tree_paths", as_method<&tree_paths>(), METH_FASTCALL,
+     "tree_paths(node: object, keys_of: collections.abc.Callable) -> list\n\nReturns the path of each leaf (tuple of "
      "keys)."},
-    {"_tree_rows", as_method<&tree_rows>(), METH_FASTCALL,
-     "_tree_rows(node: object) -> list\n\nReturns the rows of a node for a pickle."},
-    {"_tree_of_rows", as_method<&tree_of_rows>(), METH_FASTCALL,
-     "_tree_of_rows(rows: list) -> typing.Any\n\nReturns the node of these rows. Raises TypeError for other lists."},
-    {"_tree_num_leaves", as_method<&tree_num_leaves>(), METH_FASTCALL,
-     "_tree_num_leaves(node: object) -> int\n\nReturns the number of leaves of a node. Raises RecursionError if it has "
+    {"tree_rows", as_method<&tree_rows>(), METH_FASTCALL,
+     "tree_rows(node: object) -> list\n\nReturns the rows of a node for a pickle."},
+    {"tree_of_rows", as_method<&tree_of_rows>(), METH_FASTCALL,
+     "tree_of_rows(rows: list) -> typing.Any\n\nReturns the node of these rows. Raises TypeError for other lists."},
+    {"tree_num_leaves", as_method<&tree_num_leaves>(), METH_FASTCALL,
+     "tree_num_leaves(node: object) -> int\n\nReturns the number of leaves of a node. Raises RecursionError if it has "
      "too many levels."},
-    {"_tree_text", as_method<&tree_text>(), METH_FASTCALL,
-     "_tree_text(node: object) -> str\n\nReturns the text of a node, with * for each leaf."},
-    {"_tree_compose", as_method<&tree_compose>(), METH_FASTCALL,
-     "_tree_compose(node: object, inner: object) -> typing.Any\n\nReturns the node with `inner` in place of each "
+    {"tree_text", as_method<&tree_text>(), METH_FASTCALL,
+     "tree_text(node: object) -> str\n\nReturns the text of a node, with * for each leaf."},
+    {"tree_compose", as_method<&tree_compose>(), METH_FASTCALL,
+     "tree_compose(node: object, inner: object) -> typing.Any\n\nReturns the node with `inner` in place of each "
      "leaf."},
-    {"_tree_equal", as_method<&tree_equal>(), METH_FASTCALL,
-     "_tree_equal(first: object, second: object) -> bool\n\nReturns whether two nodes are equal."},
+    {"tree_equal", as_method<&tree_equal>(), METH_FASTCALL,
+     "tree_equal(first: object, second: object) -> bool\n\nReturns whether two nodes are equal."},
     {nullptr, nullptr, 0, nullptr},
 }};
 
@@ -424,7 +424,8 @@ std::array<PyMethodDef, 11> g_functions = {{
 }  // namespace trees
 
 void bind_tree(py::module_& module) {
-  trees::check(PyModule_AddFunctions(module.ptr(), trees::g_functions.data()) == 0);
+  py::module_ internal = module.def_submodule("internal");
+  trees::check(PyModule_AddFunctions(internal.ptr(), trees::g_functions.data()) == 0);
 }
 
 }  // namespace artifex_devices::bindings

@@ -3,6 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstring>
 #include <exception>
 
 #include "errors.h"
@@ -79,7 +80,7 @@ inline PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ss
 
 inline PyTypeObject* make_class(const py::module_& module, PyType_Spec& spec) {
   const py::object type_object = checked(PyType_FromSpec(&spec));
-  module.attr(spec.name + sizeof("artifex_devices._core.") - 1) = type_object;
+  module.attr(std::strrchr(spec.name, '.') + 1) = type_object;
   return reinterpret_cast<PyTypeObject*>(new_reference(type_object.ptr()));
 }
 

@@ -11,7 +11,7 @@ namespace {
 __attribute__((no_sanitize("address"))) PyObject* call_sleeping_at_exit(PyObject*, PyObject* const* args,
                                                                         Py_ssize_t count) {
   if (count != 2) {
-    PyErr_SetString(PyExc_TypeError, "_call_sleeping_at_exit: expected function and x");
+    PyErr_SetString(PyExc_TypeError, "call_sleeping_at_exit: expected function and x");
     return nullptr;
   }
   try {
@@ -24,13 +24,14 @@ __attribute__((no_sanitize("address"))) PyObject* call_sleeping_at_exit(PyObject
 }  // namespace
 
 void bind_exit_guard(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   static PyMethodDef functions[] = {
-      {"_call_sleeping_at_exit", fast(&call_sleeping_at_exit), METH_FASTCALL,
-       "_call_sleeping_at_exit(function: object, x: object) -> object\n\n"
+      {"call_sleeping_at_exit", fast(&call_sleeping_at_exit), METH_FASTCALL,
+       "call_sleeping_at_exit(function: object, x: object) -> object\n\n"
        "Calls function(x). A thread that CPython ends meanwhile, at interpreter exit, sleeps here: the frames of other "
        "extensions that called this function are not unwound."},
       {nullptr, nullptr, 0, nullptr}};
-  check(PyModule_AddFunctions(module.ptr(), functions));
+  check(PyModule_AddFunctions(internal.ptr(), functions));
 }
 
 }  // namespace artifex_devices::bindings

@@ -118,6 +118,7 @@ void raise_again_if_dropped() noexcept {
 }
 
 void install_gil_guards(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
   bind_exit_guard(module);
   set_interrupt_hook(&signal_pending);
@@ -126,10 +127,10 @@ void install_gil_guards(py::module_& module) {
   lock_check::set_gil_hook(&holds_gil);
 #endif
   bind_python_owners(module);
-  module.def("_close", &shut_down_at_exit, "Ends all workers, with a limit of time. Registered with atexit.");
-  py::module_::import("atexit").attr("register")(module.attr("_close"));
-  module.def(
-      "_shutdown",
+  internal.def("close", &shut_down_at_exit, "Ends all workers, with a limit of time. Registered with atexit.");
+  py::module_::import("atexit").attr("register")(internal.attr("close"));
+  internal.def(
+      "shutdown",
       [] {
         const ReleaseGil release;
         WorkerPool::python().shutdown();

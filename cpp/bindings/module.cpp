@@ -26,6 +26,8 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   using namespace artifex_devices::bindings;
   if (!is_in_main_interpreter()) throw pybind11::import_error(kSubInterpreter);  // Python 3.13: PyInit__core was not
   module.doc() = "The compiled core of artifex_devices. Use the names that the package re-exports.";
+  pybind11::module_ internal =
+      module.def_submodule("internal", "What the Python files of the package use of the core.");
   install_gil_guards(module);
   load_numpy();
   bind_errors(module);
@@ -73,8 +75,9 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_scopes(module);
   bind_narrow(module);
   reject_uninitialized(module);
+  reject_uninitialized(internal);
   reject_constructions(module);
-  install_pickle_functions(module);
+  install_pickle_functions(internal);
   name_public_modules(module);
 }
 

@@ -56,8 +56,9 @@ void narrow_leaf(Leaf& leaf, py::handle original, std::string_view operation, co
 }
 
 void bind_narrow(py::module_& module) {
-  module.def(
-      "_narrowed",
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "narrowed",
       [](const py::object& x, const std::string& operation, const std::string& path) -> py::object {
         Leaf leaf = leaf_from_python(x, operation);
         if (must_narrow(leaf.view.dtype)) narrow_leaf(leaf, x, operation, path);

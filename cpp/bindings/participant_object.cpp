@@ -73,6 +73,7 @@ void note_call(ParticipantObject& me, PyObject* frame) {
 }
 
 void bind_participant(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   static PyMemberDef participant_members[] = {
       {"session", T_OBJECT_EX, offsetof(ParticipantObject, session), READONLY, "Session of the mapped call."},
       {"args", T_OBJECT_EX, offsetof(ParticipantObject, args), READONLY,
@@ -93,13 +94,13 @@ void bind_participant(py::module_& module) {
       {Py_tp_dealloc, slot(&free_participant)},
       {0, nullptr}};
   static PyType_Spec participant_spec{
-      "artifex_devices._core._Participant", sizeof(ParticipantObject), 0,
+      "artifex_devices._core.internal.Participant", sizeof(ParticipantObject), 0,
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
       participant_slots};
 
-  participant_class = make_class(module, participant_spec);
-  module.def(
-      "_use_participant_variable",
+  participant_class = make_class(internal, participant_spec);
+  internal.def(
+      "use_participant_variable",
       [](const py::object& variable) { participant_variable = new_reference(variable.ptr()); }, py::arg("variable"),
       "Sets the context variable of the current participant, permanently.");
 }

@@ -24,18 +24,18 @@ struct Named {
 };
 
 constexpr Named kNamed[] = {
-    {"_array_from_pickle", "array", "an Array",
+    {"array_from_pickle", "array", "an Array",
      "(value, sharding, whether it is committed, XLA's layout as text or None)"},
-    {"_device_assignment", "device_assignment", "a DeviceAssignment", "(bytes,)"},
-    {"_device_list_from_pickle", "device_list", "a DeviceList", "(platform, ids)"},
-    {"_device_topology", "device_topology", "a DeviceTopology", "(bytes,)"},
-    {"_find_device", "device", "a Device", "(platform, id)"},
-    {"_find_memory", "memory", "a Memory", "(platform, id, kind)"},
-    {"_layout_from_text", "layout", "a Layout", "(XLA's text,)"},
-    {"_make_cluster", "cluster", "a Cluster", "(the dict of Cluster.parts,)"},
-    {"_mesh_from_pickle", "mesh", "a Mesh", "(platform, an array of device ids, axis names, axis types)"},
-    {"_named_sharding_from_pickle", "named_sharding", "a NamedSharding", "(class, mesh, spec, memory_kind, uneven)"},
-    {"_single_device_sharding_from_pickle", "single_device_sharding", "a SingleDeviceSharding",
+    {"device_assignment", "device_assignment", "a DeviceAssignment", "(bytes,)"},
+    {"device_list_from_pickle", "device_list", "a DeviceList", "(platform, ids)"},
+    {"device_topology", "device_topology", "a DeviceTopology", "(bytes,)"},
+    {"find_device", "device", "a Device", "(platform, id)"},
+    {"find_memory", "memory", "a Memory", "(platform, id, kind)"},
+    {"layout_from_text", "layout", "a Layout", "(XLA's text,)"},
+    {"make_cluster", "cluster", "a Cluster", "(the dict of Cluster.parts,)"},
+    {"mesh_from_pickle", "mesh", "a Mesh", "(platform, an array of device ids, axis names, axis types)"},
+    {"named_sharding_from_pickle", "named_sharding", "a NamedSharding", "(class, mesh, spec, memory_kind, uneven)"},
+    {"single_device_sharding_from_pickle", "single_device_sharding", "a SingleDeviceSharding",
      "(class, device, memory_kind)"},
 };
 
@@ -75,9 +75,9 @@ PyMethodDef* definitions(std::index_sequence<I...>) {
 
 }  // namespace
 
-void install_pickle_functions(const py::module_& module) {
+void install_pickle_functions(const py::module_& internal) {
   for (size_t i = 0; i < bound.size(); ++i) {
-    bound[i] = py::object(module.attr(kNamed[i].name)).release().ptr();
+    bound[i] = py::object(internal.attr(kNamed[i].name)).release().ptr();
     if (!PyCFunction_CheckExact(bound[i])) {
       PyErr_Format(PyExc_SystemError, "%s is not a function of pybind11", kNamed[i].name);
       throw py::error_already_set();
@@ -89,7 +89,7 @@ void install_pickle_functions(const py::module_& module) {
   for (size_t i = 0; i < bound.size(); ++i) {
     functions[kNamed[i].public_name] = checked(PyCFunction_NewEx(&created[i], nullptr, path.ptr()));
   }
-  module.attr("_unpickle_functions") = functions;
+  internal.attr("unpickle_functions") = functions;
 }
 
 }  // namespace artifex_devices::bindings

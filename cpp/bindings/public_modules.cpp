@@ -21,7 +21,7 @@ void name_public_modules(py::module_& module) {
             {"AbstractMesh", "AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Sharding", "SingleDeviceSharding"});
   belong_to(package + ".xla_client",
             {"DeviceAssignment", "DeviceList", "DeviceTopology", "Layout", "Memory", "PjRtLayout"});
-  belong_to(python_modules::kUnpickle, {"_Unconstrained"});
+  module.attr("internal").attr("Unconstrained").attr("__module__") = python_modules::kUnpickle;
 }
 
 }  // namespace artifex_devices::bindings

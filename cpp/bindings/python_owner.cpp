@@ -99,10 +99,11 @@ std::shared_ptr<void> python_owner(py::object object) {
 }
 
 void bind_python_owners(py::module_& module) {
-  module.def("_release_dropped_owners", &release_dropped_owners,
-             "Releases borrowed memory that workers have dropped. Calls of the library do so too.");
+  py::module_ internal = module.def_submodule("internal");
+  internal.def("release_dropped_owners", &release_dropped_owners,
+               "Releases borrowed memory that workers have dropped. Calls of the library do so too.");
   py::module_::import("os").attr("register_at_fork")(py::arg("after_in_child") =
-                                                         module.attr("_release_dropped_owners"));
+                                                         internal.attr("release_dropped_owners"));
 }
 
 }  // namespace artifex_devices::bindings

@@ -47,8 +47,9 @@ std::string safe_repr(py::handle object) {
 }
 
 void bind_safe_repr(py::module_& module) {
-  module.def(
-      "_safe_repr", [](const py::object& object) { return safe_repr(object); }, py::arg("object"), py::pos_only(),
+  py::module_ internal = module.def_submodule("internal");
+  internal.def(
+      "safe_repr", [](const py::object& object) { return safe_repr(object); }, py::arg("object"), py::pos_only(),
       "Returns the repr of an object for messages: shortened if it is long, replaced if it raises.");
 }
 

@@ -107,12 +107,13 @@ PyObject* do_nothing(PyObject*, PyObject*) { Py_RETURN_NONE; }
 }  // namespace
 
 void bind_scheduler_calls(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   static PyMethodDef functions[] = {
-      {"_arrive", fast(&arrive), METH_FASTCALL,
-       "_arrive(operation: str, axis_name: object, x: object) -> object\n\n"
-       "Returns the function to call before _take, or None for an unknown collective."},
-      {"_take", &take, METH_NOARGS,
-       "_take() -> object\n\nReturns the result of the collective that the body has arrived at."},
+      {"arrive", fast(&arrive), METH_FASTCALL,
+       "arrive(operation: str, axis_name: object, x: object) -> object\n\n"
+       "Returns the function to call before take, or None for an unknown collective."},
+      {"take", &take, METH_NOARGS,
+       "take() -> object\n\nReturns the result of the collective that the body has arrived at."},
       {nullptr, nullptr, 0, nullptr}};
   static PyMethodDef nothing{"nothing", &do_nothing, METH_NOARGS, "Does nothing: no wait is needed."};
 
@@ -120,7 +121,7 @@ void bind_scheduler_calls(py::module_& module) {
   g_partial = py::object(py::module_::import("functools").attr("partial")).release().ptr();
   g_one = py::int_(1).release().ptr();
   g_nothing_to_do = checked(PyCFunction_NewEx(&nothing, nullptr, nullptr)).release().ptr();
-  check(PyModule_AddFunctions(module.ptr(), functions));
+  check(PyModule_AddFunctions(internal.ptr(), functions));
 }
 
 }  // namespace artifex_devices::bindings

@@ -353,29 +353,30 @@ void check_preferred_platform() {
 }
 
 void bind_scopes(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   for (size_t i = 0; i < kScopedOptions; ++i) {
     variables[i] = PyContextVar_New(kNames[i], nullptr);
     if (variables[i] == nullptr) throw py::error_already_set();
   }
   abandoned = py::set().release().ptr();
-  module.def(
-      "_abandon_scope", [](const py::object& owner) { py::reinterpret_borrow<py::set>(abandoned).add(owner); },
+  internal.def(
+      "abandon_scope", [](const py::object& owner) { py::reinterpret_borrow<py::set>(abandoned).add(owner); },
       py::arg("owner"), "Skips the scopes of this owner from now on, in all contexts.");
-  module.def("_check_scope", &check_scope, py::arg("name"), py::arg("value"), py::arg("operation"));
-  module.def("_enter_scope", &enter_scope, py::arg("names"), py::arg("value"), py::arg("owner"));
-  module.def("_leave_scope", &leave_scope, py::arg("names"), py::arg("owner"), py::arg("operation"));
-  module.def(
-      "_scoped_option", [](const std::string& name) { return scoped_value(option_from_name(name)); }, py::arg("name"));
-  module.def("_write_scoped_option", &write_option, py::arg("name"), py::arg("value"));
-  module.def(
-      "_platform_option",
+  internal.def("check_scope", &check_scope, py::arg("name"), py::arg("value"), py::arg("operation"));
+  internal.def("enter_scope", &enter_scope, py::arg("names"), py::arg("value"), py::arg("owner"));
+  internal.def("leave_scope", &leave_scope, py::arg("names"), py::arg("owner"), py::arg("operation"));
+  internal.def(
+      "scoped_option", [](const std::string& name) { return scoped_value(option_from_name(name)); }, py::arg("name"));
+  internal.def("write_scoped_option", &write_option, py::arg("name"), py::arg("value"));
+  internal.def(
+      "platform_option",
       [](const std::string& name) {
         read_environment();
         return request_from_name(name).names;
       },
       py::arg("name"));
-  module.def(
-      "_prefers_gpus",
+  internal.def(
+      "prefers_gpus",
       [] {
         read_environment();
         const auto names_gpus = [](const PlatformRequest& request) {
@@ -386,15 +387,15 @@ void bind_scopes(py::module_& module) {
         return names_gpus(platforms) || names_gpus(platform_name);
       },
       "Returns whether jax_platforms or jax_platform_name names GPUs first.");
-  module.def(
-      "_write_platform_option",
+  internal.def(
+      "write_platform_option",
       [](const std::string& name, const std::optional<std::string>& names) {
         read_environment();
         request_from_name(name) = {names, fmt::format("config.update({:?})", name)};
       },
       py::arg("name"), py::arg("names").none(true));
-  module.def("_x64_enabled", &x64_enabled);
-  module.def("_default_device", [] { return handle_of(default_device()); });
+  internal.def("x64_enabled", &x64_enabled);
+  internal.def("default_device", [] { return handle_of(default_device()); });
 }
 
 }  // namespace artifex_devices::bindings

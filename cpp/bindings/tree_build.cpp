@@ -150,13 +150,13 @@ class Collecting {
 }  // namespace
 
 PyObject* tree_build(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  constexpr const char* kName = "_tree_build";
+  constexpr const char* kName = "tree_build";
   if (!has_count(count, 3, kName) || !is_exact(arguments[1], &PyList_Type, kName)) return nullptr;
   return guarded([&] { return Building(arguments[1], arguments[2]).build(arguments[0]); });
 }
 
 PyObject* tree_collect(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  if (!has_count(count, 3, "_tree_collect")) return nullptr;
+  if (!has_count(count, 3, "tree_collect")) return nullptr;
   return guarded([&]() -> py::object {
     const py::object found = steal(PyList_New(0));
     const bool fits = Collecting(found.ptr(), arguments[2]).collect(arguments[0], arguments[1]);

@@ -105,7 +105,7 @@ py::object longer_path(const py::object& path, PyObject* key) {
 }
 
 PyObject* tree_paths(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  if (!has_count(count, 2, "_tree_paths")) return nullptr;
+  if (!has_count(count, 2, "tree_paths")) return nullptr;
   return guarded([&]() -> py::object {
     const py::object found = steal(PyList_New(0));
     Paths(found.ptr(), arguments[1]).add(arguments[0]);

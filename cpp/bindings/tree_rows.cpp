@@ -120,7 +120,7 @@ class Reading {
 }  // namespace
 
 PyObject* tree_rows(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  if (!has_count(count, 1, "_tree_rows")) return nullptr;
+  if (!has_count(count, 1, "tree_rows")) return nullptr;
   return guarded([&]() -> py::object {
     const py::object rows = steal(PyList_New(0));
     add_rows(arguments[0], rows.ptr());
@@ -129,7 +129,7 @@ PyObject* tree_rows(PyObject*, PyObject* const* arguments, Py_ssize_t count) noe
 }
 
 PyObject* tree_of_rows(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  constexpr const char* kName = "_tree_of_rows";
+  constexpr const char* kName = "tree_of_rows";
   if (!has_count(count, 1, kName) || !is_exact(arguments[0], &PyList_Type, kName)) return nullptr;
   return guarded([&]() -> py::object {
     Reading reading(arguments[0]);
@@ -140,7 +140,7 @@ PyObject* tree_of_rows(PyObject*, PyObject* const* arguments, Py_ssize_t count) 
 }
 
 PyObject* tree_num_leaves(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  if (!has_count(count, 1, "_tree_num_leaves")) return nullptr;
+  if (!has_count(count, 1, "tree_num_leaves")) return nullptr;
   return guarded([&] { return steal(PyLong_FromSsize_t(count_leaves(arguments[0]))); });
 }
 

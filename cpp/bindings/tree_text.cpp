@@ -102,7 +102,7 @@ class Composing {
 }  // namespace
 
 PyObject* tree_text(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  if (!has_count(count, 1, "_tree_text")) return nullptr;
+  if (!has_count(count, 1, "tree_text")) return nullptr;
   return guarded([&]() -> py::object {
     const py::object parts = steal(PyList_New(0));
     Text(parts.ptr()).add(arguments[0]);
@@ -111,7 +111,7 @@ PyObject* tree_text(PyObject*, PyObject* const* arguments, Py_ssize_t count) noe
 }
 
 PyObject* tree_compose(PyObject*, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  if (!has_count(count, 2, "_tree_compose")) return nullptr;
+  if (!has_count(count, 2, "tree_compose")) return nullptr;
   return guarded([&]() -> py::object {
     if (arguments[1] != Py_None) static_cast<void>(Node(arguments[1]));
     return arguments[1] == Py_None ? borrow(arguments[0]) : Composing(arguments[1]).compose(arguments[0]);

@@ -264,10 +264,11 @@ py::dict memory_stats_dict(const DeviceMemoryStats& stats, const MemorySpace* sp
 }
 
 void bind_world(py::module_& module) {
+  py::module_ internal = module.def_submodule("internal");
   current_world_variable = PyContextVar_New("artifex_devices_world", nullptr);
   if (current_world_variable == nullptr) throw py::error_already_set();
 
-  py::class_<OpenWorld, std::shared_ptr<OpenWorld>>(module, "_OpenWorld");
+  py::class_<OpenWorld, std::shared_ptr<OpenWorld>>(internal, "OpenWorld");
   // Its methods are bound later (bind_client.cpp), after the classes in their signatures.
   py::class_<Client, std::shared_ptr<Client>>(
       module, "Client", R"(Devices that belong together: a world, or the result of `xla_client.make_cpu_client`.
@@ -281,8 +282,8 @@ Example:
     ([CpuDevice(id=0), CpuDevice(id=1)], 'cpu')
 )");
 
-  module.def(
-      "_make_client",
+  internal.def(
+      "make_client",
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
          std::optional<int64_t> bytes_limit, bool compile_only,
          const std::optional<std::tuple<int, double, bool, int64_t>>& allocator, bool asynchronous,
@@ -319,9 +320,9 @@ Example:
       py::arg("device_kind") = py::none(), py::arg("seed") = py::none(), py::arg("devices_per_gpu") = 1,
       "`device_kind`: a GPU of the catalogue, for the platform \"gpu\". `seed`: copies are deferred, in an order drawn "
       "from it. `devices_per_gpu`: for the platform \"cuda\", in tests.");
-  module.def("_push_world", &push_world, py::arg("client"));
-  module.def("_pop_world", &pop_world, py::arg("world"));
-  py::class_<WorldScope> scope(module, "_WorldScope", "Context manager of `simulate`: opens a world and leaves it.");
+  internal.def("push_world", &push_world, py::arg("client"));
+  internal.def("pop_world", &pop_world, py::arg("world"));
+  py::class_<WorldScope> scope(internal, "WorldScope", "Context manager of `simulate`: opens a world and leaves it.");
   scope
       .def(py::init([](py::object make, bool all_threads, py::object make_outer) {
              return std::make_unique<WorldScope>(std::move(make), all_threads, std::move(make_outer));
@@ -333,11 +334,11 @@ Example:
           "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },
           py::arg("kind"), py::arg("error"), py::arg("trace"), "Returns to the world around this one.");
   add_fast_method<&fast_leave>(scope, "__exit__");
-  module.def("_current_client", &current_client);
-  module.def("_client_of_named_platform", &client_of_named_platform,
-             "Returns the current client for a call that names its platform, without checking jax_platform_name.");
-  module.def(
-      "_client_of_platform",
+  internal.def("current_client", &current_client);
+  internal.def("client_of_named_platform", &client_of_named_platform,
+               "Returns the current client for a call that names its platform, without checking jax_platform_name.");
+  internal.def(
+      "client_of_platform",
       [](const std::string& platform) -> std::optional<ClientRef> {
         ClientRef client = client_of_platform(platform);
         if (!client) return std::nullopt;
@@ -345,8 +346,8 @@ Example:
       },
       py::arg("platform"),
       "Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.");
-  module.def(
-      "_cuda_report",
+  internal.def(
+      "cuda_report",
       [] {
         const CudaReport report = cuda_report();
         py::list gpus;
@@ -368,8 +369,8 @@ Example:
         return result;
       },
       "Returns what the CUDA driver reports, and why CUDA is not usable (\"problem\" and \"fix\", else empty).");
-  module.def("_base_client_exists", &Client::base_exists);
-  module.def("_set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));
+  internal.def("base_client_exists", &Client::base_exists);
+  internal.def("set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));
 }
 
 }  // namespace artifex_devices::bindings

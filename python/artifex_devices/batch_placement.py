@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artifex_devices import _core
-from artifex_devices._core import Array, Sharding
+from artifex_devices._core import Array, Sharding, internal
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._tree.prefix import per_leaf
 from artifex_devices.layout import Format
@@ -27,7 +26,7 @@ def place_batch(operation: str, batch: object, target: object) -> Any:
     Raises:
         ValueError: A part does not fit the sharding, or does not determine the global shape.
     """
-    if _core._current_client().process_count() == 1:
+    if internal.current_client().process_count() == 1:
         return device_put(batch, target)
     from artifex_devices import tree_util
     from artifex_devices._placement.construct import array_from_local_data
@@ -49,7 +48,7 @@ def exchanges_sizes(operation: str, batch: object, target: object) -> bool:
 
     It does for ndarrays on a sharding with `uneven="last-short"` that spans processes.
     """
-    if _core._current_client().process_count() == 1:
+    if internal.current_client().process_count() == 1:
         return False
     from artifex_devices import tree_util
     from artifex_devices._placement.construct import needs_agreement
@@ -92,4 +91,4 @@ def batch_share(sharding: object, length: int, dimension: int = 0) -> slice:
     from artifex_devices._placement.target import resolve_target, sharding_of_new
 
     target = resolve_target("batch_share", sharding, "sharding")
-    return slice(*_core._batch_share(sharding_of_new("batch_share", target), length, dimension))
+    return slice(*internal.batch_share(sharding_of_new("batch_share", target), length, dimension))

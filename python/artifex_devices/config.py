@@ -7,10 +7,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type, failure
 from artifex_devices._base.recorded_options import RECORDED, check_recorded
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import internal
 
 __all__ = ["Config", "config"]
 
@@ -117,21 +117,21 @@ class Config:
             RuntimeError: `jax_num_cpu_devices` is changed after the first use of a device.
         """
         if name in _SCOPED:
-            _core._write_scoped_option(name, value)
+            internal.write_scoped_option(name, value)
         elif name in _PLATFORMS:
             kinds = (str, type(None))
             check_type(_UPDATE, name, value, kinds, "a platform's name or None", "write 'cpu'", ValueError)
-            _core._write_platform_option(name, value)
+            internal.write_platform_option(name, value)
         elif name == "jax_num_cpu_devices":
             is_default = value is None or (isinstance(value, int) and value == _DEFAULT_COUNT)
             count = _DEFAULT_COUNT if is_default else _int(name, value, 1)
             if count != vars(self)[name]:
-                _core._set_num_cpu_devices(None if count == _DEFAULT_COUNT else count)
+                internal.set_num_cpu_devices(None if count == _DEFAULT_COUNT else count)
                 vars(self)[name] = count
         elif name in _BYTES:
-            _core._config_write(name, _int(name, value, _BYTES[name]))
+            internal.config_write(name, _int(name, value, _BYTES[name]))
         elif name == "trace_allocations":
-            _core._config_write(name, check_bool(_UPDATE, name, value))
+            internal.config_write(name, check_bool(_UPDATE, name, value))
         elif name in _DEFAULTS:
             vars(self)[name] = _checked_value(name, value)
         elif name in RECORDED:
@@ -147,13 +147,13 @@ class Config:
             AttributeError: There is no option of this name.
         """
         if name in _SCOPED:
-            return _core._scoped_option(name)
+            return internal.scoped_option(name)
         if name in _PLATFORMS:
-            return _core._platform_option(name)
+            return internal.platform_option(name)
         if name in _BYTES:
-            return _core._config_read(name)
+            return internal.config_read(name)
         if name == "trace_allocations":
-            return bool(_core._config_read(name))
+            return bool(internal.config_read(name))
         if name in vars(self):
             return vars(self)[name]
         raise _unknown("config.read", name)

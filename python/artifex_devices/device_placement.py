@@ -9,11 +9,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_type, failure
 from artifex_devices._base.leaf_types import ArrayLeaf, ArrayLeafT, Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec, internal
 from artifex_devices._hardware.batch_size import (
     BatchSizeRecommendation,
     HardwareType,
@@ -64,7 +63,7 @@ class DevicePlacement:
         Raises:
             TypeError: `default_device` is not a Device.
         """
-        self.default_device = _core._default_device() if default_device is None else default_device
+        self.default_device = internal.default_device() if default_device is None else default_device
 
     @property
     def default_device(self) -> Device:
@@ -265,7 +264,7 @@ class DevicePlacement:
         if arrays and is_shared:
             sources = place_batch(_SHARD, sources, shardings)
         elif arrays:
-            sources = _core._put_leaves(sources, shardings, False, None, path_of)
+            sources = internal.put_leaves(sources, shardings, False, None, path_of)
         for i, array in zip(arrays, sources, strict=True):
             leaves[i] = array
         return tree_unflatten(treedef, leaves)
@@ -402,7 +401,7 @@ def place_on_device(data: Any, device: Any = None) -> Any:
         >>> ad.place_on_device({"x": np.arange(3)})["x"].shape
         (3,)
     """
-    return _place("place_on_device", data, _core._default_device() if device is None else device)
+    return _place("place_on_device", data, internal.default_device() if device is None else device)
 
 
 @overload

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_type, failure, wrong_type
-from artifex_devices._core import Array, Device, Sharding
+from artifex_devices._core import Array, Device, Sharding, internal
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
 
@@ -55,13 +54,13 @@ def from_dlpack(external_array: object, device: Device | Sharding | None = None,
     kind, number = _device_of(external_array.__dlpack_device__())
     options: dict[str, Any] = {}
     if kind == _CUDA:
-        _core._check_cuda_device(number, device)
+        internal.check_cuda_device(number, device)
         options["stream"] = _LEGACY_STREAM
     try:
         capsule = external_array.__dlpack__(max_version=_NEWEST_VERSION, **options)
     except TypeError:  # from before DLPack 1.0
         capsule = external_array.__dlpack__(**options)
-    return _core._array_from_dlpack(capsule, device, copy)
+    return internal.array_from_dlpack(capsule, device, copy)
 
 
 _SUPPORTED = frozenset(

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from artifex_devices._base.checks import check_choice, check_int, check_sequence, check_sequence_of_ints, failure
 from artifex_devices._base.leaf_types import T
-from artifex_devices._core import _arrive, _check_int, _take
+from artifex_devices._core.internal import arrive, take
+from artifex_devices._core.internal import check_int as _check_int
 from artifex_devices._placement.reshard import with_sharding_constraint
 from artifex_devices._spmd import collectives
 from artifex_devices._spmd.axes import AxisNames, group_of, names_of, require
@@ -89,10 +90,10 @@ def psum(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None)
         [6 6 6 6]
     """
     if axis_index_groups is None:
-        proceed = _arrive("psum", axis_name, x)
+        proceed = arrive("psum", axis_name, x)
         if proceed is not None:  # the common case: an ndarray of a collective that the session has cached
             proceed()
-            return _take()
+            return take()
     if type(x) in (int, float, complex):
         total = x * group_of("psum", axis_name, axis_index_groups).size
         if type(total) is int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.checks import check_int, entered_twice, never_entered
 from artifex_devices._base.text import bytes_text, shortened, shortened_list, table_lines
-from artifex_devices._core import Array, Device, Sharding, _creation_line, _MemoryWindow
+from artifex_devices._core import Array, Device, Sharding
+from artifex_devices._core.internal import MemoryWindow, creation_line
 from artifex_devices._runtime.memory_kinds import MemorySpace
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class MemoryReport:
 
     def __init__(self, top: int) -> None:
         self._count = top
-        self._window: _MemoryWindow | None = None
+        self._window: MemoryWindow | None = None
         self._top: tuple[ArrayRecord, ...] = ()
         self._live: tuple[int, int] = (0, 0)
         self._physical = 0
@@ -64,7 +65,7 @@ class MemoryReport:
             raise entered_twice(
                 "memory_report", "this report has measured a block already", "memory_report() as report:"
             )
-        self._window = _MemoryWindow()
+        self._window = MemoryWindow()
         self._is_open = True
         return self
 
@@ -178,7 +179,7 @@ def memory_report(top: int = 10) -> MemoryReport:
 
 
 def _line_text(array: Array) -> str | None:
-    line = _creation_line(array)
+    line = creation_line(array)
     return None if line is None else f"{line[0]}:{line[1]}"
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
 from artifex_devices._base.checks import check_str, check_type, failure
 from artifex_devices._base.digest import digest_of
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Client, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._core import Client, Mesh, NamedSharding, PartitionSpec, internal
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.host_local import (
     global_array_to_host_local_array,
@@ -76,7 +76,7 @@ def process_allgather(in_tree: object, tiled: bool = False) -> Any:
             got="tiled=False",
             fix="process_allgather(x, tiled=True) returns its full value",
         )
-    client = _core._current_client()
+    client = internal.current_client()
     local = [number for number, spans in enumerate(spanning) if not spans]
     own = _host_leaves(client, "process_allgather", structure, {number: leaves[number] for number in local})
     gathered = iter(_gather(client, "process_allgather", structure, own))
@@ -119,7 +119,7 @@ def broadcast_one_to_all(in_tree: object, is_source: bool | None = None) -> Any:
     if is_source is not None:
         bools, expected = (bool, np.bool_), "True, False or None"
         check_type("broadcast_one_to_all", "is_source", is_source, bools, expected, "leave it out for process 0")
-    client = _core._current_client()
+    client = internal.current_client()
     leaves, structure = tree_util.tree_flatten(in_tree)
     own = _host_leaves(client, "broadcast_one_to_all", structure, dict(enumerate(leaves)))
     if client.process_count() == 1:
@@ -158,7 +158,7 @@ def sync_global_devices(name: str) -> None:
         >>> multihost_utils.sync_global_devices("loaded")
     """
     check_str("sync_global_devices", "name", name, 'write sync_global_devices("loaded")')
-    client = _core._current_client()
+    client = internal.current_client()
     if client.process_count() == 1:
         return
     _, texts = _compare(client, "sync_global_devices", str(name))
@@ -188,7 +188,7 @@ def assert_equal(in_tree: object, fail_message: str = "") -> None:
     """
     leaves, structure = tree_util.tree_flatten(in_tree)
     first = {number: leaf.addressable_data(0) if spans_processes(leaf) else leaf for number, leaf in enumerate(leaves)}
-    client = _core._current_client()
+    client = internal.current_client()
     own = _host_leaves(client, "assert_equal", structure, first)
     try:
         gathered = _gather(client, "assert_equal", structure, own)
@@ -220,7 +220,7 @@ def _read_leaves(operation: str, structure: PyTreeDef, leaves: Mapping[int, Any]
     for number, leaf in leaves.items():
         array = np.asarray(leaf, order="C")
         try:
-            _core._host_empty((0,), array.dtype)
+            internal.host_empty((0,), array.dtype)
         except TypeError:
             path = tree_util.keystr(structure.paths()[number])
             wrong.append(f"leaf {path or '(the root)'} of dtype {array.dtype}, {safe_repr(leaf)}")

@@ -16,11 +16,10 @@ from typing import Any, cast, overload
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 from artifex_devices._placement.target import resolve_target
 from artifex_devices.batch_placement import exchanges_sizes, place_batch
 
@@ -202,9 +201,9 @@ class _Work:
 
 def _trace(what: str, began_s: float) -> None:
     """Adds an event that ends now to open traces. On Linux `perf_counter` is the clock of traces."""
-    if _core._is_tracing():
-        process = _core._current_client().process_index()
-        _core._trace_event("prefetch", what, "", int(began_s * 1e9), process)
+    if internal.is_tracing():
+        process = internal.current_client().process_index()
+        internal.trace_event("prefetch", what, "", int(began_s * 1e9), process)
 
 
 # Running workers and their state.

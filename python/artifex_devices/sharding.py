@@ -16,8 +16,8 @@ from artifex_devices._core import (
     PartitionSpec,
     Sharding,
     SingleDeviceSharding,
-    _make_mesh,
 )
+from artifex_devices._core.internal import make_mesh as _make_mesh
 from artifex_devices._placement.mesh_context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from artifex_devices._placement.reshard import reshard
 

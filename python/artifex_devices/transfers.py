@@ -11,7 +11,7 @@ from typing import Any
 from artifex_devices._base.checks import check_choice, check_type, entered_twice, never_entered
 from artifex_devices._base.html import NotebookText, facts, page, table
 from artifex_devices._base.text import bytes_text, table_lines
-from artifex_devices._core import _TransferRecording
+from artifex_devices._core.internal import TransferRecording
 
 __all__ = ["LineTransfers", "RouteTransfers", "TransferReport", "record"]
 
@@ -72,7 +72,7 @@ class TransferReport(NotebookText):
     """
 
     def __init__(self) -> None:
-        self._recording: _TransferRecording | None = None
+        self._recording: TransferRecording | None = None
 
     def __enter__(self) -> TransferReport:
         """Starts to record; RuntimeError if it has recorded a block already."""
@@ -80,7 +80,7 @@ class TransferReport(NotebookText):
             raise entered_twice(
                 "transfers.record", "this report has recorded a block already", "transfers.record() as report:"
             )
-        self._recording = _TransferRecording()
+        self._recording = TransferRecording()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from artifex_devices import _core
+from artifex_devices._core import internal
 
 if TYPE_CHECKING:
     from typing import Any
@@ -26,16 +26,16 @@ _DEFINED_IN = {
     "measured_roofline": ("roofline.measured", "_with"),
     "shape_dtype_struct": ("_array.shape_dtype", "_remake"),
     "tree_structure": ("_tree.treedef", "from_pickle"),
-    "unconstrained": ("_core", "_UNCONSTRAINED"),
+    "unconstrained": ("_core.internal", "UNCONSTRAINED"),
 }
 
-__all__ = sorted({*_DEFINED_IN, *_core._unpickle_functions})
+__all__ = sorted({*_DEFINED_IN, *internal.unpickle_functions})
 
 # Plain names, not names that __getattr__ finds: pickle turns a Ctrl-C during its look-up into a PicklingError.
-globals().update(_core._unpickle_functions)
+globals().update(internal.unpickle_functions)
 
 # No module is an attribute of this one, also for unpicklers that allow dotted names.
-del TYPE_CHECKING, _core, annotations
+del TYPE_CHECKING, annotations, internal
 
 
 def __getattr__(name: str) -> Any:

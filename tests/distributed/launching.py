@@ -71,7 +71,7 @@ def transport():
     from artifex_devices import _core
     from artifex_devices.distributed import transport as transports
 
-    return transports.of_client(_core._current_client(), "test")
+    return transports.of_client(_core.internal.current_client(), "test")
 
 
 def end_without_notice():

@@ -7,7 +7,8 @@ from pathlib import Path
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import _core, checkpoint
+from artifex_devices import checkpoint
+from artifex_devices._core import internal
 from artifex_devices.checkpoint.stored import Stored
 from artifex_devices.testing import kill, run_processes
 
@@ -79,9 +80,9 @@ def bytes_read(folder, targets):
     number = stored.arrays["arrays.0"].number
     found = []
     for i, sharding in enumerate(targets):
-        array = _core._checkpoint_array(SHAPE, "int32", sharding, "test")
+        array = internal.checkpoint_array(SHAPE, "int32", sharding, "test")
         read = stored.files.read([(number, array)], False, "test")
-        if read != sum(part.nbytes for part in _core._local_arrays(array, some=True)):
+        if read != sum(part.nbytes for part in internal.local_arrays(array, some=True)):
             found.append((i, read))
     return found
 
@@ -322,9 +323,9 @@ def extra_memory(folder):
     checkpoint.save(f"{folder}/warm", {"w": array})
     saved, _ = peak_of(lambda: checkpoint.save(f"{folder}/c", {"w": array}))
     array.delete()
-    _core._trim()
+    internal.trim()
     restored, found = peak_of(lambda: checkpoint.restore(f"{folder}/c", {"w": columns})["w"])
-    return saved, restored - sum(part.nbytes for part in _core._local_arrays(found, some=True))
+    return saved, restored - sum(part.nbytes for part in internal.local_arrays(found, some=True))
 
 
 @pytest.mark.real_processes  # resident memory is that of a process of the system

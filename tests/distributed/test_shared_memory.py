@@ -93,7 +93,7 @@ def killed_between_pieces():
     t = transport()
     near = t.local_peers((0, 1))
     block = np.ones(1 << 22, np.float32)
-    out = _core._host_empty(block.shape, block.dtype)
+    out = _core.internal.host_empty(block.shape, block.dtype)
     if t.process_index == 1:  # takes part in some pieces, not in all
         chain = near.lanes.chain(0, -1, "sum", [block[: 1 << 20]], out[: 1 << 20], 0, 1 << 20)
         while not chain.advance(1e-3):
@@ -119,7 +119,7 @@ def never_comes_to_the_sum(folder):
         return
     from artifex_devices import _core
 
-    out = _core._host_empty((1 << 20,), np.dtype(np.float32))
+    out = _core.internal.host_empty((1 << 20,), np.dtype(np.float32))
     chain = t.local_peers((0, 1)).lanes.chain(-1, 1, "sum", [np.ones(1 << 20, np.float32)], out, 0, 0)
     t.wait_until(lambda: chain.advance(1e-3), "psum of float32", out.nbytes)
 

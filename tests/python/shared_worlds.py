@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from artifex_devices import _core
+from artifex_devices._core import internal
 from artifex_devices.distributed import exchange, transport
 from artifex_devices.distributed.local_peers import LocalPeers
 
@@ -148,9 +149,9 @@ class QueueTransport(transport.Transport):
 
 def lanes_of(count):
     """The ends of the memory between so many processes."""
-    files = [_core._create_lanes(count) for _ in range(count)]
+    files = [internal.create_lanes(count) for _ in range(count)]
     try:
-        return [_core._SharedLanes(me, files) for me in range(count)]
+        return [internal.SharedLanes(me, files) for me in range(count)]
     finally:
         for file in files:
             os.close(file)
@@ -159,11 +160,11 @@ def lanes_of(count):
 @contextlib.contextmanager
 def entered(client):
     """The world of a client, in this thread."""
-    frame = _core._push_world(client)
+    frame = internal.push_world(client)
     try:
         yield client
     finally:
-        _core._pop_world(frame)
+        internal.pop_world(frame)
 
 
 def clients_of(counts, hosts=None, machine="pack:1 numa:1 core:4 pu:1"):
@@ -171,12 +172,12 @@ def clients_of(counts, hosts=None, machine="pack:1 numa:1 core:4 pu:1"):
     described = [
         (
             (hosts or ["one"] * len(counts))[i],
-            *_core._describe_process(_core.Machine.from_synthetic(machine), count)[1:],
+            *internal.describe_process(_core.Machine.from_synthetic(machine), count)[1:],
         )
         for i, count in enumerate(counts)
     ]
     machine = _core.Machine.from_synthetic(machine)
-    return [_core._make_shared_client(machine, described, i) for i in range(len(counts))]
+    return [internal.make_shared_client(machine, described, i) for i in range(len(counts))]
 
 
 class Job:

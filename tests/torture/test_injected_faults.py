@@ -130,7 +130,7 @@ def refused(call, *kinds):
     short = ShortOf()
 
     def refuse(n, later, work):
-        _core._shutdown()  # so that the workers are made again
+        _core.internal.shutdown()  # so that the workers are made again
         return short.calls_of(call, n, later, work)
 
     for kind in kinds:

@@ -33,7 +33,7 @@ def interrupt_after_an_error():
         references = sys.getrefcount(error)
         raised = None
         try:
-            _core._run_parallel([task, task])
+            _core.internal.run_parallel([task, task])
         except BaseException as caught:
             raised = caught
         if interrupted.is_set():

@@ -75,7 +75,7 @@ def last_on_the_pool():
         over_four(value)
 
     tasks = [task] * 2
-    repeat_in_a_daemon_thread(lambda: _core._run_parallel(tasks))
+    repeat_in_a_daemon_thread(lambda: _core.internal.run_parallel(tasks))
     begun.acquire()
     begun.acquire()
     atexit.register(exiting.set)  # called before the callback of the library

@@ -22,6 +22,6 @@ def _function_of(owner: type, bound: Any) -> Any:
     return __repr__
 
 
-for _owner in vars(_core).values():
+for _owner in (*vars(_core).values(), *vars(_core.internal).values()):
     if isinstance(_owner, type) and "__repr__" in vars(_owner):
         _owner.__repr__ = _function_of(_owner, vars(_owner)["__repr__"])  # type: ignore[method-assign]

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from artifex_devices._base.text import bytes_text
-from artifex_devices._core import AbstractMesh, Array, Layout, Mesh, NamedSharding, PjRtLayout, Sharding, _array_memory
+from artifex_devices._core import AbstractMesh, Array, Layout, Mesh, NamedSharding, PjRtLayout, Sharding
+from artifex_devices._core.internal import array_memory
 
 _IDS_SHOWN = 8
 _NAME_WIDTH = len("aliasing")
@@ -33,7 +34,7 @@ def facts_of(array: Array) -> list[tuple[str, str]]:
         shards += f", {len(sharding.addressable_devices) or 'none'} of them in this process"
     committed = "committed" if array.committed else "uncommitted"
     try:
-        memory = _array_memory(array)
+        memory = array_memory(array)
         state = "ready" if array.is_ready() else "being written"
     except RuntimeError:
         if not array.is_deleted():  # it may have been deleted by another thread in the meantime

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing
 
-from artifex_devices import _core
 from artifex_devices._base.checks import failure
-from artifex_devices._core import Array, Device, PartitionSpec, Sharding
+from artifex_devices._core import Array, Device, PartitionSpec, Sharding, internal
 
 _scalar_item = Array.item
 
@@ -124,7 +123,7 @@ class ArrayMethods(_Self):
 
     def clone(self) -> Array:
         """Returns another Array on the same memory, which stays valid when x is deleted."""
-        return _core._reinterpreted(self, self.shape, self.sharding, "clone")
+        return internal.reinterpreted(self, self.shape, self.sharding, "clone")
 
     def view(self, dtype: numpy.typing.DTypeLike | None = None, type: object = None) -> Array:
         """Returns the bits as another dtype, in new memory; the last dimension changes with the item size.

@@ -7,9 +7,8 @@ import pickle
 import sys
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 from artifex_devices._placement.device_put import device_put
 
 _reduced = Array.__reduce__
@@ -51,5 +50,5 @@ def from_process(value: Any, sharding: bytes, committed: bool, layout: str | Non
             print(f"RuntimeWarning: {warning}", file=sys.stderr)
         array: Array = device_put(value)
         return array
-    received: Array = _core._array_from_pickle(value, placement, committed, layout)
+    received: Array = internal.array_from_pickle(value, placement, committed, layout)
     return received

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from artifex_devices._base.caller import user_frame
-from artifex_devices._core import _set_thread_caller
+from artifex_devices._core.internal import set_thread_caller
 
 _EXIT_S = 3.0  # longest wait at interpreter exit for threads that are starting
 _LATE_START_S = 1.0  # longest wait of a thread that starts another one, for other starts and at interpreter exit
@@ -71,7 +71,7 @@ class DaemonThread(threading.Thread):
         function, self._function = self._function, None  # as `Thread.run`: an ended thread keeps no references
         args, self._arguments = self._arguments, ()
         if function is not None and not self._is_cancelled:
-            _set_thread_caller(*self._caller)
+            set_thread_caller(*self._caller)
             function(*args)
 
     def join(self, timeout: float | None = None) -> None:

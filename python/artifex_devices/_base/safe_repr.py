@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from artifex_devices._core import _safe_repr as safe_repr
+from artifex_devices._core.internal import safe_repr
 
 __all__ = ["safe_repr"]

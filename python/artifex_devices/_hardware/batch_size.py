@@ -12,7 +12,7 @@ from artifex_devices._base.html import facts, note, page
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Device
+from artifex_devices._core import Device, internal
 from artifex_devices._runtime.device_arguments import check_device, whole_number
 
 _INT64_MAX = 2**63 - 1
@@ -112,7 +112,7 @@ def get_batch_size_recommendation(
     if bytes_per_example is None:
         return hardware.row
     if free_bytes is None:
-        free_bytes = _free_bytes(device or _core._default_device(), hardware)
+        free_bytes = _free_bytes(device or internal.default_device(), hardware)
     given = (free_bytes, bytes_per_example, model_state_bytes)
     counts = dict(zip(("free_bytes", "bytes_per_example", "model_state_bytes"), given, strict=True))
     numbers = [whole_number("get_batch_size_recommendation", name, count) for name, count in counts.items()]
@@ -168,7 +168,7 @@ def _of_type(member: HardwareType) -> _Hardware:
 
 def _hardware(hardware_type: HardwareType | str | None, device: Device | None = None) -> _Hardware:
     """Returns the named hardware, or that of the device; None is the default device."""
-    return _named(hardware_type) if hardware_type else _hardware_of(device or _core._default_device())
+    return _named(hardware_type) if hardware_type else _hardware_of(device or internal.default_device())
 
 
 def _named(hardware_type: object) -> _Hardware:

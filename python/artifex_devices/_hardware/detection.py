@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from artifex_devices import _core
 from artifex_devices._base.checks import wrong_type, wrong_value
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
+from artifex_devices._core import internal
 from artifex_devices._hardware.system_files import SystemFiles
 from artifex_devices._runtime.devices import device_count
 
@@ -120,7 +120,7 @@ class CUDADetector:
         """
         if self._is_here and (emulated := self._emulated_gpus()) is not None:
             return emulated
-        report = None if self._library is None else _core._read_nvml(self._library)
+        report = None if self._library is None else internal.read_nvml(self._library)
         if report is not None and report["is_ready"]:
             return self._reported_by_the_driver(report)
         problems = [] if report is None else [f"{report['library']}: {text}" for text in report["problems"]]
@@ -135,7 +135,7 @@ class CUDADetector:
         return _gpus(len(gpus), driver_version=driver, supports_mixed_precision=True)
 
     def _emulated_gpus(self) -> DeviceCapabilities | None:
-        client = _core._current_client()
+        client = internal.current_client()
         if not client._is_emulated:
             return None
         self.reason = "the GPUs are emulated by simulate(): compute capability and CUDA version are not known"

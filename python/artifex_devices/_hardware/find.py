@@ -7,11 +7,10 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Machine
+from artifex_devices._core import Machine, internal
 from artifex_devices._hardware.batch_size import HardwareType
 from artifex_devices._hardware.detection import DeviceType, nvml_library_path, path_text
 
@@ -140,7 +139,7 @@ def find_accelerators(
     if machine is None and is_here:
         machine = Machine.live()
     library = nvml_library_path("find_accelerators", nvml_library, is_here and (machine is None or machine.is_live))
-    found = _core._find_accelerators(machine, folder.rstrip("/"), library)
+    found = internal.find_accelerators(machine, folder.rstrip("/"), library)
     rows = tuple(_accelerator(row) for row in found["accelerators"])
     return AcceleratorReport(rows, found["driver_version"], found["cuda_version"], tuple(found["problems"]))
 

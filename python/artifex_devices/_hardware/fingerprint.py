@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
-from artifex_devices._core import Machine, __version__
+from artifex_devices._core import Machine, __version__, internal
 from artifex_devices._hardware.system_files import SystemFiles
 
 _LONGEST = 200
@@ -24,11 +23,11 @@ def machine_fingerprint() -> dict[str, Any]:
         "architecture": platform.machine(),
         "cpu_model": cpu_model(),
         "microcode": cpu.get("microcode", ""),
-        "instruction_sets": list(_core._supported_isas()),
+        "instruction_sets": list(internal.supported_isas()),
         "cpu_domains": [domain["cpus"] for domain in machine.cpu_domains],
         "numa_nodes": len(machine.numa_nodes),
         "usable_cpus": machine.usable_cpus,
-        "cpu_quota": _core._cgroup_cpus(),
+        "cpu_quota": internal.cgroup_cpus(),
         "library_version": __version__,
         "numpy_version": np.__version__,
     }

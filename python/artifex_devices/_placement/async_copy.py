@@ -12,7 +12,8 @@ from numpy.typing import DTypeLike
 
 from artifex_devices._base.checks import check_number, failure, wrong_type
 from artifex_devices._base.public_path import public
-from artifex_devices._core import Array, _copy_to_host, _HostLeaf
+from artifex_devices._core import Array
+from artifex_devices._core.internal import HostLeaf, copy_to_host
 from artifex_devices._tree.register import register_pytree_node
 from artifex_devices._tree.treedef import PyTreeDef
 from artifex_devices.errors import ResourceExhaustedError
@@ -29,7 +30,7 @@ class _PartlyRemote:
         raise self._error.with_traceback(None)
 
 
-_STARTED = (_HostLeaf, _PartlyRemote)
+_STARTED = (HostLeaf, _PartlyRemote)
 
 
 @public("artifex_devices")
@@ -47,7 +48,7 @@ class HostCopy:
 
     def done(self) -> bool:
         """Returns whether result() would return, or raise, at once."""
-        return all(leaf.done() for leaf in self._leaves if isinstance(leaf, _HostLeaf))
+        return all(leaf.done() for leaf in self._leaves if isinstance(leaf, HostLeaf))
 
     def result(self, timeout: float | None = None) -> Any:
         """Waits and returns the tree, with a read-only ndarray for each Array. Ctrl-C ends the wait.
@@ -90,7 +91,7 @@ class HostCopy:
                 raise wrong_type(operation, "timeout", timeout, expected, fix)
         end = None if timeout is None else time.monotonic() + timeout
         for leaf in self._leaves:
-            if not isinstance(leaf, _HostLeaf):
+            if not isinstance(leaf, HostLeaf):
                 continue
             if not leaf.wait(None if end is None else max(end - time.monotonic(), 0.0)):
                 raise failure(
@@ -179,9 +180,9 @@ def copy_to_host_async(x: object) -> HostCopy:
     return TreeHostCopy([_started(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves], treedef)
 
 
-def _started(array: Array) -> _HostLeaf | _PartlyRemote:
+def _started(array: Array) -> HostLeaf | _PartlyRemote:
     try:
-        return _copy_to_host(array)
+        return copy_to_host(array)
     except RuntimeError as error:
         if array.is_fully_addressable or array.is_deleted() or isinstance(error, ResourceExhaustedError):
             raise

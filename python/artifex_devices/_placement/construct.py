@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_callable, check_type, failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, NamedSharding, Sharding, _array_from_callback, _array_from_parts
+from artifex_devices._core import Array, NamedSharding, Sharding, internal
+from artifex_devices._core.internal import array_from_callback, array_from_parts
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.target import PLACES, resolve_target, sharding_for, sharding_of_new
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
 from artifex_devices._tree.prefix import per_leaf
 from artifex_devices.layout import Format
 
-_process_groups = clearable_cache(maxsize=1024)(_core._process_groups)
-_process_parts = clearable_cache(maxsize=256)(_core._process_parts)
+_process_groups = clearable_cache(maxsize=1024)(internal.process_groups)
+_process_parts = clearable_cache(maxsize=256)(internal.process_parts)
 
 
 def make_array_from_single_device_arrays(
@@ -62,7 +63,7 @@ def make_array_from_single_device_arrays(
             raise TypeError(f"{operation}: arrays is missing; expected (shape, sharding, arrays) or (arrays, sharding)")
     check_type(operation, "arrays", arrays, (list, tuple), "a list or tuple of Arrays", "write list(arrays)")
     target = sharding_for(operation, "sharding", sharding, len(shape) if hasattr(shape, "__len__") else None)
-    return _array_from_parts(operation, shape, target, arrays, dtype)
+    return array_from_parts(operation, shape, target, arrays, dtype)
 
 
 def make_array_from_callback(
@@ -100,7 +101,7 @@ def make_array_from_callback(
     fix = "write lambda index: source[index]"
     check_callable(operation, "data_callback", data_callback, "a function of an index", fix)
     target = sharding_for(operation, "sharding", sharding, len(shape) if hasattr(shape, "__len__") else None)
-    return _array_from_callback(operation, shape, target, lambda index: data_callback(index), dtype)
+    return array_from_callback(operation, shape, target, lambda index: data_callback(index), dtype)
 
 
 def make_array_from_process_local_data(sharding: object, local_data: object, global_shape: object = None) -> Any:
@@ -135,7 +136,7 @@ def make_array_from_process_local_data(sharding: object, local_data: object, glo
     operation = "make_array_from_process_local_data"
     if sharding is None:
         raise ValueError(f"{operation}: sharding is None; expected a Sharding; write NamedSharding(mesh, P('data'))")
-    if _core._current_client().process_count() > 1:
+    if internal.current_client().process_count() > 1:
         return _from_all_processes(operation, sharding, local_data, global_shape)
     if global_shape is not None:
         wrong = [
@@ -282,7 +283,7 @@ def array_from_local_data(
         raise failure(
             ValueError,
             operation,
-            f"{name}no device of {sharding} is of this process, {_core._current_client().process_index()}",
+            f"{name}no device of {sharding} is of this process, {internal.current_client().process_index()}",
             expected="at least one",
             fix="call it in processes that have some, or use make_array_from_callback with dtype",
         )
@@ -291,7 +292,7 @@ def array_from_local_data(
     else:
         shape = _checked_shape(operation, global_shape, value.ndim, name)
     what = f"{operation}: {name}the local data of shape {value.shape}"
-    parts = _process_parts(sharding, shape, what)[_core._current_client().process_index()]
+    parts = _process_parts(sharding, shape, what)[internal.current_client().process_index()]
     is_global = [size == full for size, full in zip(value.shape, shape, strict=True)]
     wrong = [
         f"dimension {d}: global {shape[d]}, this process's parts {_length(parts[d])}, data {value.shape[d]}"
@@ -307,13 +308,13 @@ def array_from_local_data(
             got="; ".join(wrong),
             fix="give this process's part of the global array",
         )
-    _core._check_transfer("host_to_device", True, value.shape, value.dtype, "host", sharding, operation)
+    internal.check_transfer("host_to_device", True, value.shape, value.dtype, "host", sharding, operation)
 
     def block(index: tuple[slice, ...]) -> NDArray[Any]:
         return value[tuple(own if is_global[d] else _in_parts(own, parts[d]) for d, own in enumerate(index))]
 
     with transfer_guard_host_to_device("allow"):  # checked above, as an explicit transfer
-        return _array_from_callback(operation, shape, sharding, block, value.dtype)
+        return array_from_callback(operation, shape, sharding, block, value.dtype)
 
 
 def _in_parts(wanted: slice, parts: list[tuple[int, int]]) -> slice:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from artifex_devices import tree_util
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, _get_leaf, _put_leaf, _put_leaves
+from artifex_devices._core import Array
+from artifex_devices._core.internal import get_leaf, put_leaf, put_leaves
 from artifex_devices._tree.prefix import per_leaf
 
 # Types of leaves, so that the usual call does not flatten.
@@ -92,7 +93,7 @@ def device_put(
         (slice(2, 4, None), slice(None, None, None))
     """
     if type(x) in LEAF_TYPES:
-        return _put_leaf(x, device, donate, may_alias)
+        return put_leaf(x, device, donate, may_alias)
     return _put_tree(x, device, donate, may_alias)
 
 
@@ -124,8 +125,8 @@ def device_get(x: Any) -> Any:
         {'a': array([0, 1, 2])}
     """
     if type(x) is Array:
-        return _get_leaf(x)
-    return tree_util.tree_map(lambda leaf: _get_leaf(leaf) if isinstance(leaf, Array) else leaf, x)
+        return get_leaf(x)
+    return tree_util.tree_map(lambda leaf: get_leaf(leaf) if isinstance(leaf, Array) else leaf, x)
 
 
 def block_until_ready(x: T) -> T:
@@ -166,7 +167,7 @@ def _put_tree(x: object, device: object, donate: object, may_alias: object) -> A
         per_leaf("device_put", "may_alias", may_alias, x, (type(None), bool)),
     )
     try:
-        arrays = _put_leaves(leaves, *options, path_of)
+        arrays = put_leaves(leaves, *options, path_of)
     except ValueError as error:
         if isinstance(x, (list, tuple)) and all(isinstance(leaf, (int, float, complex)) for leaf in leaves):
             raise type(error)(

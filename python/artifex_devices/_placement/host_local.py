@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._core import Array, Mesh, NamedSharding, PartitionSpec, internal
 from artifex_devices._placement.construct import array_from_local_data, make_array_from_single_device_arrays
 from artifex_devices._placement.device_put import device_put
 
@@ -53,7 +53,7 @@ def host_local_array_to_global_array(local_inputs: object, global_mesh: Mesh, ps
         if local_mesh is global_mesh:
             return _put(operation, leaf, sharding, name)
         value = np.asarray(leaf)
-        _core._check_transfer("host_to_device", False, value.shape, value.dtype, "host", sharding, operation)
+        internal.check_transfer("host_to_device", False, value.shape, value.dtype, "host", sharding, operation)
         return array_from_local_data(operation, sharding, value, None, f"leaf {name}: " if name else "")
 
     return _map(operation, convert, local_inputs, pspecs)
@@ -103,7 +103,7 @@ def global_array_to_host_local_array(global_inputs: object, global_mesh: Mesh, p
 def _put(operation: str, leaf: object, sharding: NamedSharding, name: str) -> Any:
     """Places a leaf by an implicit transfer, as in JAX."""
     place = f"{name or '(all)'} of {operation}"
-    return _core._put_leaves([leaf], sharding, False, None, lambda _: place, explicit=False)[0]
+    return internal.put_leaves([leaf], sharding, False, None, lambda _: place, explicit=False)[0]
 
 
 def _local_mesh(operation: str, mesh: object) -> Mesh:

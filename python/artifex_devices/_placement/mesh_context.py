@@ -13,7 +13,8 @@ import numpy as np
 
 from artifex_devices._base.checks import check_type, failure
 from artifex_devices._base.public_path import public
-from artifex_devices._core import AbstractMesh, Mesh, NamedSharding, PartitionSpec, _entered_meshes
+from artifex_devices._core import AbstractMesh, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._core.internal import entered_meshes
 
 
 class _Scope(NamedTuple):
@@ -123,7 +124,7 @@ def context_mesh() -> Mesh | None:
     mesh = _scope.get().mesh
     if mesh is not None:
         return mesh
-    entered = _entered_meshes()
+    entered = entered_meshes()
     return entered[-1] if entered else None
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._base.checks import check_sequence, failure, wrong_type, wrong_value
-from artifex_devices._core import Device, Mesh, NamedSharding, PartitionSpec, _array_from_parts
+from artifex_devices._core import Device, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._core.internal import array_from_parts
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.device_arguments import check_devices
 from artifex_devices.tree_util import tree_flatten, tree_map, tree_unflatten
@@ -148,4 +149,4 @@ def _stack(operation: str, placed: list[Any], devices: list[Device], ours: list[
     mesh = Mesh(np.array(devices, object), (AXIS,))
     shape = (len(devices), *placed[0].shape)
     sharding = NamedSharding(mesh, PartitionSpec(AXIS))
-    return _array_from_parts(operation, shape, sharding, placed, None, is_stack=True, ours=ours)
+    return array_from_parts(operation, shape, sharding, placed, None, is_stack=True, ours=ours)

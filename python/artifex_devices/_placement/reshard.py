@@ -9,7 +9,8 @@ from artifex_devices import tree_util
 from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._base.unspecified import UNSPECIFIED
-from artifex_devices._core import Array, Device, NamedSharding, PartitionSpec, Sharding, _put_leaves
+from artifex_devices._core import Array, Device, NamedSharding, PartitionSpec, Sharding
+from artifex_devices._core.internal import put_leaves
 from artifex_devices._placement.mesh_context import names_of_entry, sharding_of_spec
 from artifex_devices._placement.target import sharding_for
 from artifex_devices._tree.prefix import per_leaf
@@ -123,7 +124,7 @@ def _apply(operation: str, x: object, requested: object, resolve: Any) -> Any:
         path = tree_util.keystr(treedef.paths()[index])
         return f"{path or '(all)'} of {operation}"
 
-    return tree_util.tree_unflatten(treedef, _put_leaves(leaves, targets, False, None, path_of, explicit=False))
+    return tree_util.tree_unflatten(treedef, put_leaves(leaves, targets, False, None, path_of, explicit=False))
 
 
 def _with_full_rank(leaf: object, sharding: NamedSharding) -> NamedSharding:

@@ -9,8 +9,9 @@ import numpy as np
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_type, failure, wrong_type
-from artifex_devices._core import Device, Mesh, PartitionSpec, Sharding, SingleDeviceSharding, _default_device
+from artifex_devices._core import Device, Mesh, PartitionSpec, Sharding, SingleDeviceSharding
 from artifex_devices._core import Layout as XlaLayout
+from artifex_devices._core.internal import default_device
 from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices._runtime.memory_kinds import MemorySpace, kind_of_space
 from artifex_devices.layout import Format, check_format, requested_layout
@@ -69,7 +70,7 @@ def sharding_of_new(operation: str, target: object) -> Sharding:
     """Returns the sharding that device_put gives host data for one resolved target."""
     sharding, _, memory_kind = placement_of_target(operation, target)
     if sharding is None:
-        sharding = SingleDeviceSharding(_default_device())
+        sharding = SingleDeviceSharding(default_device())
     return sharding if memory_kind is None else sharding.with_memory_kind(memory_kind)
 
 

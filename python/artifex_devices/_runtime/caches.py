@@ -7,7 +7,7 @@ import sys
 
 from artifex_devices import _core
 from artifex_devices._base.clearable_cache import clear_all
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 from artifex_devices._runtime.devices import client_of
 
 
@@ -51,8 +51,8 @@ def clear_caches() -> None:
         0
     """
     clear_all()
-    _core._forget_recent()
-    _core._trim()
+    internal.forget_recent()
+    internal.trim()
 
 
 def shutdown() -> None:
@@ -66,4 +66,4 @@ def shutdown() -> None:
         module = sys.modules.get(name)  # a module that was never loaded has no thread
         if module is not None:
             module.shutdown()
-    _core._shutdown()
+    internal.shutdown()

@@ -10,11 +10,10 @@ import numbers
 import operator
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_types, failure, is_integer, wrong_value
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Client
+from artifex_devices._core import Client, internal
 
 _MAX_NUMBER = 2**24
 _ONE_PROCESS = (
@@ -91,7 +90,7 @@ class GpuAllocatorConfig:
             fraction = float(self.memory_fraction)
         except OverflowError:
             fraction = math.inf if self.memory_fraction > 0 else -math.inf  # refused below
-        _core._check_allocator(number, fraction, self.preallocate, max(size, -(2**63)))
+        internal.check_allocator(number, fraction, self.preallocate, max(size, -(2**63)))
         object.__setattr__(self, "kind", self.Kind(number))
         object.__setattr__(self, "memory_fraction", fraction)
         object.__setattr__(self, "collective_memory_size", size)
@@ -174,9 +173,9 @@ def make_cpu_client(
     _check_one_process(
         operator.index(node_id), operator.index(num_nodes), distributed_client, collectives, transfer_server_factory
     )
-    count = _core._current_client().local_device_count() if num_devices is None else operator.index(num_devices)
+    count = internal.current_client().local_device_count() if num_devices is None else operator.index(num_devices)
     allocator = None if allocator_config is None else allocator_config._for_core()
-    return _core._make_client(None, count, None, False, allocator, asynchronous)
+    return internal.make_client(None, count, None, False, allocator, asynchronous)
 
 
 def make_gpu_client(num_devices: int | None = None, allocator_config: GpuAllocatorConfig | None = None) -> Client:
@@ -204,7 +203,7 @@ def make_gpu_client(num_devices: int | None = None, allocator_config: GpuAllocat
     if count is not None and not 1 <= count <= _MAX_NUMBER:
         raise wrong_value("make_gpu_client", "num_devices", count, f"1 to {_MAX_NUMBER}", "leave it out for all GPUs")
     allocator = None if allocator_config is None else allocator_config._for_core()
-    return _core._make_client(None, count, None, False, allocator, platform="cuda")
+    return internal.make_client(None, count, None, False, allocator, platform="cuda")
 
 
 def _is_real(value: object) -> bool:

@@ -15,14 +15,16 @@ from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.raised_exceptions import set_attribute
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Client, Device, _creation_line, _heap_profile, _put_leaf
+from artifex_devices._core import Array, Client, Device
+from artifex_devices._core.internal import creation_line, put_leaf
+from artifex_devices._core.internal import heap_profile as _heap_profile
 
 
 def heap_profile(client: Client) -> bytes:
     """Implements `Client.heap_profile`."""
     samples = []
     for array in client.live_arrays():
-        file, line = _creation_line(array) or ("", 0)
+        file, line = creation_line(array) or ("", 0)
         samples += [(device, held, 1, file, line, "") for device, held in _bytes_by_device(array)]
     return _heap_profile(samples, time.time_ns())
 
@@ -78,7 +80,7 @@ def buffer_from_pyval(
     aliases = semantics is HostBufferSemantics.ZERO_COPY and not force_copy
     may_alias = True if aliases else False if force_copy else None
     try:
-        placed: Array = _put_leaf(argument, client.devices()[0] if device is None else device, False, may_alias)
+        placed: Array = put_leaf(argument, client.devices()[0] if device is None else device, False, may_alias)
     except Exception as error:  # the same object, with the name of this operation
         if error.args and isinstance(error.args[0], str):
             text = error.args[0].replace("device_put:", f"{operation}:", 1)

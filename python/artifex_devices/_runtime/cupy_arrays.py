@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.checks import failure
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 
 _INSTALL = "pip install 'artifex_devices[cuda]'"
 
@@ -28,13 +27,13 @@ class _Memory:
 def cupy_blocks(operation: str, x: Array, *, writable: bool = False, some: bool = False) -> list[Any] | None:
     """Returns a CuPy array on each distinct buffer in this process of an Array on CUDA devices; None for other Arrays.
 
-    Only the function that created the Array by _core._empty may write them. With `some`, other tiles may be in other
+    Only the function that created the Array by internal.empty may write them. With `some`, other tiles may be in other
     processes.
 
     Raises:
         TypeError: CuPy is not installed, or has no such dtype.
     """
-    buffers = _core._gpu_buffers(x, writable, some)
+    buffers = internal.gpu_buffers(x, writable, some)
     if buffers is None:
         return None
     cupy = _cupy(operation)

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_int, check_str, failure, wrong_value
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Client, Device
+from artifex_devices._core import Client, Device, internal
 
 _CUDA = ("gpu", "cuda")
 _ABSENT = frozenset({"rocm", "tpu", "metal", "oneapi"})
@@ -123,7 +122,7 @@ def default_backend() -> str:
         >>> ad.default_backend()
         'cpu'
     """
-    return _core._current_client().platform
+    return internal.current_client().platform
 
 
 def client_of(operation: str, backend: str | Client | None) -> Client:
@@ -131,12 +130,12 @@ def client_of(operation: str, backend: str | Client | None) -> Client:
     if isinstance(backend, Client):
         return backend
     if backend is None:
-        return _core._current_client()
+        return internal.current_client()
     check_str(operation, "backend", backend, "write 'cpu' or leave it out", expected="the name of a backend")
-    found = _core._client_of_platform(backend)
+    found = internal.client_of_platform(backend)
     if found is not None:
         return found
-    client = _core._client_of_named_platform()
+    client = internal.client_of_named_platform()
     if backend in _CUDA:
         reason = _why_no_gpu(client)
     elif backend in _ABSENT:
@@ -158,7 +157,7 @@ def client_of(operation: str, backend: str | Client | None) -> Client:
 
 
 def _why_no_gpu(current: Client) -> str:
-    report = _core._cuda_report()
+    report = internal.cuda_report()
     if report["problem"]:
         return f"CUDA is not usable: {report['problem']}; {report['fix']}"
     return f"the current world has {current.platform} devices in place of the GPUs of this machine"

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from artifex_devices import _core
 from artifex_devices._base.checks import failure
+from artifex_devices._core import internal
 from artifex_devices._runtime.cupy_functions import (
     MOVE,
     SCANS,
@@ -173,7 +173,7 @@ def host_copy(block: Any) -> Any:
     """Returns a block as an ndarray in memory that CUDA has locked; waits for the GPU. Others unchanged."""
     if not isinstance(block, GpuBlock):
         return block
-    out = _core._host_empty(block.shape, block.dtype)
+    out = internal.host_empty(block.shape, block.dtype)
     with block.array.device, block.stream:
         block.array.get(out=out)
     return out

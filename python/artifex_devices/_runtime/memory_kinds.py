@@ -9,7 +9,8 @@ from artifex_devices._base.checks import check_types, failure
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import DeviceList, _canonical_memory_kind
+from artifex_devices._core import DeviceList
+from artifex_devices._core.internal import canonical_memory_kind
 
 
 def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: DeviceList) -> str | None:
@@ -37,7 +38,7 @@ def check_and_canonicalize_memory_kind(memory_kind: str | None, device_list: Dev
     check_types("check_and_canonicalize_memory_kind", rows, "write DeviceList(tuple(devices)) for devices")
     if memory_kind is not None:
         memory_kind = memory_kind.encode("utf-8", "backslashreplace").decode()  # the core refuses lone surrogates so
-    return _canonical_memory_kind(memory_kind, list(device_list))
+    return canonical_memory_kind(memory_kind, list(device_list))
 
 
 @public("artifex_devices.memory")

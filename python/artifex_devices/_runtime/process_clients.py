@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from artifex_devices import _core
-from artifex_devices._core import Client
+from artifex_devices._core import Client, internal
 
 
 def clients_of(devices: Sequence[int], count: int | None = None, platform: str = "cpu") -> list[Client]:
@@ -16,7 +16,7 @@ def clients_of(devices: Sequence[int], count: int | None = None, platform: str =
     """
     machine = _core.Machine.live()
     described = [
-        (f"host{number}", *_core._describe_process(machine, own, platform)[1:]) for number, own in enumerate(devices)
+        (f"host{number}", *internal.describe_process(machine, own, platform)[1:]) for number, own in enumerate(devices)
     ]
     indexes = range(len(devices) if count is None else count)
-    return [_core._make_shared_client(machine, described, number, platform) for number in indexes]
+    return [internal.make_shared_client(machine, described, number, platform) for number in indexes]

@@ -11,10 +11,9 @@ import contextlib
 import weakref
 from typing import ClassVar
 
-from artifex_devices import _core
 from artifex_devices._base.caller import user_stacklevel, warn_user
 from artifex_devices._base.public_path import public
-from artifex_devices._core import Device
+from artifex_devices._core import Device, internal
 
 
 class _Scope(contextlib.ContextDecorator):
@@ -23,17 +22,17 @@ class _Scope(contextlib.ContextDecorator):
     _options: ClassVar[tuple[str, ...]]
 
     def __init__(self, value: object) -> None:
-        self._value = _core._check_scope(self._options[-1], value, type(self).__name__)
+        self._value = internal.check_scope(self._options[-1], value, type(self).__name__)
         self._token = object()  # stands for this object in contexts, which do not keep it alive
 
     def __enter__(self) -> None:
-        _core._enter_scope(list(self._options), self._value, self._token)
+        internal.enter_scope(list(self._options), self._value, self._token)
 
     def __exit__(self, *_: object) -> None:
         try:
-            _core._leave_scope(list(self._options), self._token, type(self).__name__)
+            internal.leave_scope(list(self._options), self._token, type(self).__name__)
         except RuntimeError:  # in a generator that is closed in another scope, nobody can leave this one later
-            weakref.finalize(self, _core._abandon_scope, self._token).atexit = False
+            weakref.finalize(self, internal.abandon_scope, self._token).atexit = False
             del self  # the traceback must not keep it alive
             raise
 

@@ -11,13 +11,14 @@ from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_callable, check_int, check_type, failure, wrong_value
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import internal
 from artifex_devices._runtime.process_clients import clients_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 @public("artifex_devices")
-class simulate(_core._WorldScope):  # noqa: N801 - used like a function
+class simulate(internal.WorldScope):  # noqa: N801 - used like a function
     """Opens a world of CPU devices or emulated GPUs for a `with` block, a decorated function or a pytest fixture.
 
     The devices share this machine's cores and memory. The memory of an emulated GPU is its own, as on a GPU: the host
@@ -107,7 +108,7 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
             )
         new_client = (
             functools.partial(
-                _core._make_client,
+                internal.make_client,
                 machine,
                 num_devices,
                 bytes_limit,
@@ -117,11 +118,11 @@ class simulate(_core._WorldScope):  # noqa: N801 - used like a function
                 seed=seed,
             )
             if cluster is None
-            else functools.partial(_core._client_of_cluster, cluster)
+            else functools.partial(internal.client_of_cluster, cluster)
         )
-        new_cpus = (
-            None if cpus is None else functools.partial(_core._make_client, *cpus, bytes_limit, compile_only, seed=seed)
-        )
+        new_cpus = None
+        if cpus is not None:
+            new_cpus = functools.partial(internal.make_client, *cpus, bytes_limit, compile_only, seed=seed)
         super().__init__(new_client, all_threads, new_cpus)
 
     if TYPE_CHECKING:  # in C++, so that Ctrl-C cannot come between the opening of a world and its block
@@ -212,7 +213,7 @@ def _parts_of_world(
     if isinstance(world, _core.Machine):
         return world, None, None
     if isinstance(world, str):
-        return _core._parse_world(world)
+        return internal.parse_world(world)
     expected = "a number of devices, a description or a path"
     count = check_int("simulate", "world", world, "write simulate(8)", expected=expected)
     if count >= 2**63:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import Box, buffers_at, covers, moved_to, shift, tiling
 from artifex_devices._array_ops.core.operand_sharding import OperandDevices, ids_text
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding
+from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, internal
 from artifex_devices._runtime.cupy_arrays import cupy_blocks
 from artifex_devices._spmd.specs import (
     ParticipantGrid,
@@ -62,14 +62,14 @@ def as_ndarray(place: str, x: object) -> NDArray[Any]:
     """Returns np.asarray(x); raises OverflowError, which begins with `place`, for an int that 64 bits do not hold."""
     array = np.asarray(x)
     if array.dtype.char == "O" and isinstance(x, int):
-        _core._check_int(x, place)
+        internal.check_int(x, place)
     return array
 
 
 def empty(place: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Creates a block; raises TypeError, which begins with `place`, unless Arrays can have the dtype."""
     try:
-        made: NDArray[Any] = _core._host_empty(shape, dtype)
+        made: NDArray[Any] = internal.host_empty(shape, dtype)
     except TypeError as error:
         raise TypeError(f"{place}: {str(error).removeprefix('host_empty: ')}") from None
     return made
@@ -257,11 +257,11 @@ def blocks_of(
 
 def _reader_of(sharding: Sharding) -> Callable[[Array], list[Any]]:
     """Makes a function that returns an ndarray on each distinct buffer of an Array here, or CuPy arrays."""
-    return _cupy_arrays if _core._is_on_cuda(sharding) else _arrays_here
+    return _cupy_arrays if internal.is_on_cuda(sharding) else _arrays_here
 
 
 def _arrays_here(x: Array) -> list[Any]:
-    return _core._local_arrays(x, False, True)
+    return internal.local_arrays(x, False, True)
 
 
 def _cupy_arrays(x: Array) -> list[Any]:
@@ -297,9 +297,9 @@ def _host_blocks(operation: str, target: NamedSharding, boxes: Sequence[Box], pa
         array = np.asarray(x)
         if array.dtype.char == "O":
             leaf_of(operation, x, path)  # an int that does not fit any dtype
-        if not _core._x64_enabled():
-            array = _core._narrowed(array, operation)
-        _core._host_operand(array.shape, array.dtype, target, operation)
+        if not internal.x64_enabled():
+            array = internal.narrowed(array, operation)
+        internal.host_operand(array.shape, array.dtype, target, operation)
         blocks = [array[index] for index in indices]
         for block in blocks:
             block.flags.writeable = False

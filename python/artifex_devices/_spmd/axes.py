@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_sequence, check_sequence_of_ints, failure
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import internal
 from artifex_devices._spmd.axis_groups import AxisGroups, Membership
 from artifex_devices._spmd.session import Participant, Session, _current
 
@@ -80,7 +80,7 @@ def _all_groups(
     if len(set(names)) != len(names):
         raise ValueError(f"{operation}: an axis name is repeated; expected each once, got {names}; drop one")
     axes = [session.axis_names.index(name) for name in names]
-    groups = list(_core._axis_groups(session.axis_sizes, axes))
+    groups = list(internal.axis_groups(session.axis_sizes, axes))
     if index_groups is not None:
         groups = [part for members in groups for part in _split(operation, members, index_groups)]
     process_map = None if session.others is None else session.others.process_map

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
+from artifex_devices._core import internal
 from artifex_devices._spmd.process_groups import CrossProcessGroups
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def exchange(
 def _places(kinds: Sequence[Kind]) -> tuple[Leaves, Leaves]:
     """Allocates the memory of the messages of one process, and returns it with the blocks in it."""
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in kinds]
-    packed = _core._host_empty((_packed_bytes(sizes),), np.dtype(np.uint8))
+    packed = internal.host_empty((_packed_bytes(sizes),), np.dtype(np.uint8))
     memory: Leaves = []
     place = 0
     blocks: Leaves = []
@@ -68,7 +68,7 @@ def _places(kinds: Sequence[Kind]) -> tuple[Leaves, Leaves]:
             blocks.append(packed[place : place + size].view(dtype).reshape(shape))
             place += _rounded(size, _ALIGNMENT)
         else:
-            blocks.append(_core._host_empty(shape, np.dtype(dtype)))
+            blocks.append(internal.host_empty(shape, np.dtype(dtype)))
             memory.append(bytes_of(blocks[-1]))
     return [*memory, packed] if packed.size else memory, blocks
 

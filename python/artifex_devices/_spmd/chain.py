@@ -3,7 +3,7 @@
 
 The order of the additions, and so every bit, is that of one process. While one process adds a piece, the process before
 it adds the next one, and finished pieces travel back. The core does all of it. Between processes that share memory it
-passes the pieces on itself (`_core._Chain`); otherwise they are messages (`_core._MessageChain`).
+passes the pieces on itself (`internal.Chain`); otherwise they are messages (`internal.MessageChain`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._base.raised_exceptions import context_manager
+from artifex_devices._core import internal
 from artifex_devices._spmd.process_groups import CrossProcessGroup, CrossProcessGroups
 from artifex_devices.distributed.tags import Tag
 from artifex_devices.distributed.transport import Exchange
@@ -72,7 +72,7 @@ def run(
             blocks = [np.ascontiguousarray(leaves[i]).reshape(-1) for leaves in mine]
             begin, passed_on, shape = _share_of(group, me, leaf, by_rows and has_rows(group))
             with _reported(transport, text):
-                out: NDArray[Any] = _core._host_empty(shape, leaf.dtype)
+                out: NDArray[Any] = internal.host_empty(shape, leaf.dtype)
             part = (reduction, blocks, out.reshape(-1), begin, passed_on)
             if local_peers is not None:
                 _run_shared(before, after, local_peers, part, transport, text)
@@ -131,8 +131,8 @@ def _run_by_messages(
         (Exchange.send, before, Tag.CHAIN_BACK),
     ]
     with _reported(transport, text):
-        memory = [None if peer is None else _core._host_empty((_AHEAD, piece_bytes), "uint8") for _, peer, _ in lanes]
-        chain = _core._MessageChain(memory, *part)
+        memory = [None if peer is None else internal.host_empty((_AHEAD, piece_bytes), "uint8") for _, peer, _ in lanes]
+        chain = internal.MessageChain(memory, *part)
     with transport.exchange(text) as messages:
         while True:
             is_done = chain.advance()

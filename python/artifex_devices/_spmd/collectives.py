@@ -14,10 +14,11 @@ import numpy as np
 from numpy.exceptions import AxisError
 from numpy.typing import NDArray
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import internal
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._runtime.gpu_block import GpuBlock, array_beside, gpu_blocks, host_copy, is_gpu_block
 from artifex_devices._spmd.arguments import as_ndarray, empty
@@ -118,7 +119,7 @@ def _reduced(operation: str, kind: str, parts: Leaves) -> Any:
         return _reduced_on_gpu(kind, parts)
     out = empty(operation, first.shape, first.dtype)
     try:
-        _core._all_reduce(kind, parts, out)
+        internal.all_reduce(kind, parts, out)
     except TypeError as error:
         raise TypeError(f"{operation}: {str(error).removeprefix('all_reduce: ')}") from None
     return out
@@ -137,7 +138,7 @@ def _divide(total: NDArray[Any], size: int) -> None:
     """Divides `total` in place by the size as a number of its dtype, as JAX does."""
     divisor = total.dtype.type(size)
     if total.dtype.name in ("float16", "bfloat16") and not is_gpu_block(total):
-        _core._divide(total, float(divisor))
+        internal.divide(total, float(divisor))
     else:
         np.divide(total, divisor, out=total)
 
@@ -190,7 +191,7 @@ def _joined(operation: str, parts: Sequence[Any], axis: int, tiled: bool) -> Any
         for i, part in enumerate(parts):
             rows[i] = part
     else:  # in parallel where that is worth it
-        _core._copy_views([rows[i, ...] for i in range(len(parts))], list(parts))
+        internal.copy_views([rows[i, ...] for i in range(len(parts))], list(parts))
     return _sealed(out)
 
 
@@ -330,7 +331,7 @@ def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> L
                 if is_gpu_block(part):
                     mine.append(part)  # each member gets a copy
                     continue
-                if part is not None and _core._is_constant(part):
+                if part is not None and internal.is_constant(part):
                     mine.append(part.view())  # of an argument or a result, which nobody can write
                     continue
                 made = empty(operation, shape, dtype)
@@ -340,7 +341,7 @@ def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> L
                 else:
                     copies.append(made)
                     origins.append(part)
-        _core._copy_views(copies, origins)
+        internal.copy_views(copies, origins)
         return [[_sealed(leaf) for leaf in mine] for mine in results]
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:

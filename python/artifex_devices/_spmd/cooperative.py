@@ -18,8 +18,8 @@ from typing import Any
 
 import greenlet
 
-from artifex_devices import _core
 from artifex_devices._base.checks import failure
+from artifex_devices._core import internal
 from artifex_devices._spmd.outcomes import Stopped
 from artifex_devices._spmd.session import Participant, Session
 from artifex_devices.errors import CollectiveError
@@ -37,7 +37,7 @@ _fibers = threading.local()  # the idle ones of this thread
 
 
 def _new_fiber() -> _Fiber:
-    made = greenlet.greenlet(_core._call_sleeping_at_exit)  # unwinding greenlet's frames at exit would abort
+    made = greenlet.greenlet(internal.call_sleeping_at_exit)  # unwinding greenlet's frames at exit would abort
     box: list[Any] = [None]
     made.switch(_serve, box)  # returns when it waits for a participant
     return made.switch, box

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices import _core
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.digest import digest_of
+from artifex_devices._core import internal
 from artifex_devices._spmd.arguments import empty
 from artifex_devices._spmd.block_exchange import Key, Leaves, PayloadBlocks, exchange, payload_blocks
 from artifex_devices._spmd.collective import Collective
@@ -95,7 +95,7 @@ class CrossProcess:
 
     def _met(self, transport: Transport) -> None:
         self.end_meeting()
-        if _core._is_tracing():
+        if internal.is_tracing():
             self._traced_meeting = transport.traced_meetings.get(get_ident(), 0)
 
     def _described(

@@ -9,10 +9,9 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_callable, check_type, failure
 from artifex_devices._base.unspecified import UNSPECIFIED
-from artifex_devices._core import Array, Device, Sharding
+from artifex_devices._core import Array, Device, Sharding, internal
 from artifex_devices._placement.device_put import LEAF_TYPES
 from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._runtime.devices import devices
@@ -246,7 +245,7 @@ def _plain_home(args: tuple[Any, ...]) -> Any:
             kind not in LEAF_TYPES
             or (kind is np.ndarray and x.dtype.kind not in "biufc")
             or (kind is int and not -(1 << 63) <= x < 1 << 64)
-            or _core._transfer_is_guarded("host_to_device", False)
+            or internal.transfer_is_guarded("host_to_device", False)
         ):
             return UNSPECIFIED
     return home

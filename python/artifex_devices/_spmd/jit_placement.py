@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
 from artifex_devices._array_ops.core.operand_sharding import ids_text
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
@@ -23,6 +23,7 @@ from artifex_devices._core import (
     PartitionSpec,
     Sharding,
     SingleDeviceSharding,
+    internal,
 )
 from artifex_devices._placement.mesh_context import mesh_of_spec, mesh_that_is_set
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
@@ -185,7 +186,7 @@ class JitShardings:
             if not isinstance(array, Array):
                 target = "the default device" if home is None else _replicated_on(home, array.ndim)
                 kind = (array.shape, array.dtype)
-                _core._check_transfer("host_to_device", False, *kind, "host", target, self.operation)
+                internal.check_transfer("host_to_device", False, *kind, "host", target, self.operation)
             return leaf
         # An Array that is committed to another sharding is refused; the devices may differ, as in JAX.
         if sharding is not self.device and not is_free_for(array, sharding):
@@ -201,7 +202,7 @@ class JitShardings:
 
     def _put(self, x: object, target: Sharding | None, path: str) -> Any:
         """Places x by an implicit transfer."""
-        return _core._put_leaves([x], target, False, None, lambda _: f"{path} of {self.operation}", explicit=False)[0]
+        return internal.put_leaves([x], target, False, None, lambda _: f"{path} of {self.operation}", explicit=False)[0]
 
 
 def is_sharding(node: object) -> bool:

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
 from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import run_all, tiling
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import shortened_list
-from artifex_devices._core import Array, NamedSharding, PartitionSpec
+from artifex_devices._core import Array, NamedSharding, PartitionSpec, internal
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._spmd.arguments import as_ndarray, empty
 from artifex_devices._spmd.block_exchange import bytes_of
@@ -72,7 +72,7 @@ class Outputs:
         devices: ValueError where out_specs is not a prefix, results differ in structure, shape, dtype or a replicated
         value, or have too few dimensions for their spec; TypeError where a result is not an array.
         """
-        if self._single and (_core._likeness(results) or {*map(type, results)} == _NDARRAY):
+        if self._single and (internal.likeness(results) or {*map(type, results)} == _NDARRAY):
             return self._array(self.out_specs, results, "", check)
         leaves, treedef = tree_util.tree_flatten(results[0])
         specs = spread_prefix(
@@ -129,12 +129,12 @@ class Outputs:
             )
 
     def _array(self, spec: object, parts: list[NDArray[Any]], path: str, check: ResultCheck | None) -> Array:
-        if not _core._x64_enabled():
+        if not internal.x64_enabled():
             for i, part in enumerate(parts):
-                parts[i] = _core._narrowed(part, self.operation, f"output{path}")
+                parts[i] = internal.narrowed(part, self.operation, f"output{path}")
         first = parts[0]
         shape, dtype = first.shape, first.dtype
-        likeness = _core._likeness(parts)
+        likeness = internal.likeness(parts)
         if not likeness and any(part.shape != shape or part.dtype != dtype for part in parts):
             raise self._mismatch(parts, path)
         key = (spec, shape, dtype)
@@ -154,7 +154,7 @@ class Outputs:
             del first
             parts.clear() if chosen is not parts else None
             adopted = [_is_unshared(chosen, i) for i in range(len(chosen))]
-        return _core._adopt(output.shape, dtype, output.sharding, chosen, adopted, self.operation)
+        return internal.adopt(output.shape, dtype, output.sharding, chosen, adopted, self.operation)
 
     def _global_output(self, spec: Any, shape: tuple[int, ...], dtype: DTypeLike, path: str) -> _GlobalOutput:
         grid = self.grid

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
-from artifex_devices import _core
+from artifex_devices._core import internal
 
 Groups = Sequence[tuple[int, ...]]
 
@@ -42,7 +42,7 @@ def _from_core(fields: Any) -> CrossProcessGroups | None:
     return CrossProcessGroups(processes, groups, slots, positions, is_even, in_runs, {})
 
 
-class ProcessMap(_core._ProcessMap):
+class ProcessMap(internal.ProcessMap):
     """Which processes run the participants of a mesh.
 
     A slot is the number of a participant among those that this process runs.

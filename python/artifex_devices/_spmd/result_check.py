@@ -8,10 +8,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import remember
 from artifex_devices._base.digest import digest_of
+from artifex_devices._core import internal
 from artifex_devices._runtime.cupy_arrays import is_on_gpu
 from artifex_devices._runtime.gpu_block import gpu_blocks, host_copy
 from artifex_devices._spmd.cross_process import CrossProcess, transport_of
@@ -90,4 +90,4 @@ class ResultCheck:
 
 def value_digest(block: object) -> bytes:
     """Returns bytes that are equal for equal blocks; one in the memory of a GPU is read."""
-    return _core._value_digest(host_copy(gpu_blocks([block])[0]) if is_on_gpu(block) else block)
+    return internal.value_digest(host_copy(gpu_blocks([block])[0]) if is_on_gpu(block) else block)

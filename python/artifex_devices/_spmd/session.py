@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from artifex_devices import _core
 from artifex_devices._base.text import shortened
+from artifex_devices._core import internal
 from artifex_devices._spmd.axis_groups import AxisGroups
 from artifex_devices._spmd.collective import Collective, CollectiveCache
 from artifex_devices._spmd.outcomes import Outcomes, Stopped
@@ -29,7 +30,7 @@ _PENDING: Any = object()  # stands for a result that does not exist yet
 _current: contextvars.ContextVar[Participant | None] = contextvars.ContextVar(
     "artifex_devices_participant", default=None
 )
-_core._use_participant_variable(_current)
+internal.use_participant_variable(_current)
 
 
 class _Raised:
@@ -64,7 +65,7 @@ class OtherProcesses(Protocol):
         """Returns the number in open traces of the last meeting, once; 0 for none."""
 
 
-class Participant(_core._Participant):
+class Participant(internal.Participant):
     """One run of the body, created by a scheduler for one call: its position in the mesh, and how it meets the others.
 
     Attributes:
@@ -157,7 +158,7 @@ class Session:
         self._arrive = self.rendezvous.arrive
         self._payloads: list[Any] = [None] * len(device_names)
         self._results: list[Any] = [_PENDING] * len(device_names)
-        self.scheduler = _core._new_scheduler(self.rendezvous, Participant, self._payloads, self._results, _PENDING)
+        self.scheduler = internal.new_scheduler(self.rendezvous, Participant, self._payloads, self._results, _PENDING)
         self._begin(None)
 
     def _begin(self, timeout_s: float | None) -> None:
@@ -208,7 +209,7 @@ class Session:
         return groups
 
     def know(self, operation: str, axis_name: Any, x: Any, collective: Collective) -> None:
-        """Registers a collective for arrays like x, so that `_core._arrive` finds it."""
+        """Registers a collective for arrays like x, so that `internal.arrive` finds it."""
         groups, numbers = collective.groups, collective.numbers
         numbers = numbers if groups.is_whole else [numbers[each.part] for each in groups.of]
         self.scheduler.know(operation, axis_name, x, collective, numbers, collective.number)
@@ -243,7 +244,7 @@ class Session:
                 made = list(collective.complete(payloads))
             if len(made) != len(members):
                 raise ValueError(f"{collective.text}: {len(made)} results for {len(members)} participants")
-            if _core._is_tracing():
+            if internal.is_tracing():
                 self._trace(position, collective)
         except BaseException as error:
             made = [_Raised(error)] * len(members)
@@ -287,4 +288,4 @@ class Session:
         process, meeting = (
             (-1, 0) if self.others is None else (self.others.process_map.me, self.others.take_traced_meeting())
         )
-        _core._trace_collective(self.rendezvous, position, collective.text, self.operation, members, process, meeting)
+        internal.trace_collective(self.rendezvous, position, collective.text, self.operation, members, process, meeting)

@@ -10,11 +10,11 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec, internal
 from artifex_devices._placement.mesh_context import names_of_entry
 from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices._tree.prefix import prefix_values
@@ -86,7 +86,7 @@ class ParticipantGrid:
     def replicas(self, named: Sequence[Hashable]) -> list[list[int]]:
         """Groups the participants here that hold the same part of a value sharded over `named`; each group in order."""
         unnamed = [axis for axis, name in enumerate(self.manual) if name not in named]
-        groups = _core._axis_groups(self.sizes, unnamed)
+        groups = internal.axis_groups(self.sizes, unnamed)
         slots: Any = range(len(self.positions)) if self.process_map is None else self.process_map.slot_of
         return [here for group in groups if (here := [slots[i] for i in group if i in slots])]
 

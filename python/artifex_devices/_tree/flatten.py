@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from artifex_devices._base.checks import check_callable, failure
-from artifex_devices._core import _tree_open
+from artifex_devices._core.internal import tree_open
 from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.nodes import PLAIN, UnsortableKeysError, keys_of, one_level
 from artifex_devices._tree.treedef import LEAF, PyTreeDef
@@ -31,7 +31,7 @@ def flatten(
     if is_leaf is not None:
         check_callable("tree_flatten", "is_leaf", is_leaf, "a function of a node", "leave it out")
     try:
-        opened = _tree_open(tree, PLAIN, one_level, is_leaf, keys_of if takes_path else None)
+        opened = tree_open(tree, PLAIN, one_level, is_leaf, keys_of if takes_path else None)
     except UnsortableKeysError as error:
         for _ in _walk(tree, is_leaf, takes_path):
             pass  # raises the error with the path

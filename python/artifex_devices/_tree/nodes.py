@@ -18,15 +18,8 @@ import numpy as np
 from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import (
-    Array,
-    Device,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    SingleDeviceSharding,
-    _tree_equal,
-)
+from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+from artifex_devices._core.internal import tree_equal
 from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
 NoneType = type(None)
@@ -168,7 +161,7 @@ def has_same_data(typ: type, data: object, other: object) -> bool:
     """Returns whether the data of two nodes of a type are equal; ValueError, with the type, where `==` fails."""
     if not isinstance(data, Aux):
         return bool(data == other)
-    return _tree_equal((typ, data, 0), (typ, other, 0))
+    return tree_equal((typ, data, 0), (typ, other, 0))
 
 
 def public_data(data: object) -> Any:

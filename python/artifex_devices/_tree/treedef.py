@@ -14,16 +14,16 @@ from typing import Any
 from artifex_devices._base.checks import bounded_list, check_callable, check_type, failure, wrong_type
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import (
-    _tree_build,
-    _tree_collect,
-    _tree_compose,
-    _tree_equal,
-    _tree_num_leaves,
-    _tree_of_rows,
-    _tree_paths,
-    _tree_rows,
-    _tree_text,
+from artifex_devices._core.internal import (
+    tree_build,
+    tree_collect,
+    tree_compose,
+    tree_equal,
+    tree_num_leaves,
+    tree_of_rows,
+    tree_paths,
+    tree_rows,
+    tree_text,
 )
 from artifex_devices._tree.mismatch import explain
 from artifex_devices._tree.nodes import (
@@ -83,7 +83,7 @@ class PyTreeDef:
     @property
     def num_nodes(self) -> int:
         """Number of nodes and leaves."""
-        return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in _tree_rows(self._node))
+        return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in tree_rows(self._node))
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Returns the tree of this structure with these leaves.
@@ -101,7 +101,7 @@ class PyTreeDef:
                 got=len(values),
                 fix="give one value for each leaf, in the order of tree_flatten",
             )
-        return _tree_build(self._node, values, make_node)
+        return tree_build(self._node, values, make_node)
 
     def flatten_up_to(self, tree: object) -> list[Any]:
         """Returns the parts of a tree where this structure has leaves: leaves or subtrees.
@@ -117,7 +117,7 @@ class PyTreeDef:
 
     def _up_to(self, tree: object) -> list[Any] | None:
         """Returns None where flatten_up_to raises, for callers with a message of their own."""
-        return _tree_collect(self._node, tree, _children_with)
+        return tree_collect(self._node, tree, _children_with)
 
     def children(self) -> list[PyTreeDef]:
         """Returns the structures of the children of the topmost node."""
@@ -132,7 +132,7 @@ class PyTreeDef:
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """Returns the structure with `inner` in place of each leaf."""
-        return _treedef_of(_tree_compose(self._node, as_treedef("compose", inner)._node))
+        return _treedef_of(tree_compose(self._node, as_treedef("compose", inner)._node))
 
     def walk(
         self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any]
@@ -206,19 +206,19 @@ class PyTreeDef:
 
     def paths(self) -> list[tuple[Any, ...]]:
         """Returns the path of each leaf, as `tree_flatten_with_path` does."""
-        return _tree_paths(self._node, keys_of)
+        return tree_paths(self._node, keys_of)
 
     def __eq__(self, other: object) -> bool:
-        return _tree_equal(self._node, other._node) if isinstance(other, PyTreeDef) else NotImplemented
+        return tree_equal(self._node, other._node) if isinstance(other, PyTreeDef) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(tuple(_tree_rows(self._node)))  # nested tuples of many levels could overflow a small stack
+        return hash(tuple(tree_rows(self._node)))  # nested tuples of many levels could overflow a small stack
 
     def __repr__(self) -> str:
-        return f"PyTreeDef({_tree_text(self._node)})"
+        return f"PyTreeDef({tree_text(self._node)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_pickle, (_tree_rows(self._node), self._num_leaves)
+        return from_pickle, (tree_rows(self._node), self._num_leaves)
 
 
 LEAF = PyTreeDef(None, 1)
@@ -275,16 +275,16 @@ def _children(node: Node | None) -> tuple[Node | None, ...]:
 
 
 def _treedef_of(node: Node | None) -> PyTreeDef:
-    return PyTreeDef(node, _tree_num_leaves(node))
+    return PyTreeDef(node, tree_num_leaves(node))
 
 
 @unpickles("tree_structure")
 def from_pickle(node: Any, num_leaves: Any) -> PyTreeDef:
     """Returns the structure of a pickle after checks; pickles of versions up to 0.1.0 hold the node itself."""
     try:
-        rows = node if type(node) is list else _tree_rows(node)
-        node = _tree_of_rows(rows)
-        fits = type(num_leaves) is int and all(map(_is_row, rows)) and _tree_num_leaves(node) == num_leaves
+        rows = node if type(node) is list else tree_rows(node)
+        node = tree_of_rows(rows)
+        fits = type(num_leaves) is int and all(map(_is_row, rows)) and tree_num_leaves(node) == num_leaves
     except (LookupError, TypeError, ValueError):
         fits = False
     if not fits:

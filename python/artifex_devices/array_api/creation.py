@@ -13,11 +13,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.shape.creation import ZERO, filled, fitting
 from artifex_devices._base.checks import failure, wrong_type
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Device
+from artifex_devices._core import Array, Device, internal
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.target import Target, resolve_target
 
@@ -92,7 +91,7 @@ def _with_numbers(obj: object) -> Any:
 def default_dtype(wide: type[np.generic]) -> np.dtype[Any]:
     """Returns the dtype of Python numbers: 32 bits if `jax_enable_x64` is off."""
     kind = np.dtype(wide)
-    return kind if _core._scoped_option("jax_enable_x64") else _NARROW[kind]
+    return kind if internal.scoped_option("jax_enable_x64") else _NARROW[kind]
 
 
 def dtype_or_default(dtype: DTypeLike | None) -> np.dtype[Any]:
@@ -100,7 +99,7 @@ def dtype_or_default(dtype: DTypeLike | None) -> np.dtype[Any]:
     if dtype is None:
         return default_dtype(np.float64)
     kind = np.dtype(dtype)
-    if kind not in _NARROW or _core._scoped_option("jax_enable_x64"):
+    if kind not in _NARROW or internal.scoped_option("jax_enable_x64"):
         return kind
     placed: Array = device_put(np.zeros((), kind))
     return placed.dtype
@@ -108,7 +107,7 @@ def dtype_or_default(dtype: DTypeLike | None) -> np.dtype[Any]:
 
 def _of_numbers(operation: str, value: NDArray[Any]) -> NDArray[Any]:
     """Returns an ndarray of Python numbers, narrowed without a warning if `jax_enable_x64` is off."""
-    if value.dtype not in _NARROW or _core._scoped_option("jax_enable_x64"):
+    if value.dtype not in _NARROW or internal.scoped_option("jax_enable_x64"):
         return value
     kind = _NARROW[value.dtype]
     if kind.kind in "iu" and value.size:
@@ -235,7 +234,7 @@ class Info:
 
     def default_device(self) -> Device:
         """Returns the device of arrays that are created without `device=`."""
-        device: Device = _core._default_device()
+        device: Device = internal.default_device()
         return device
 
     def devices(self) -> list[Device]:

@@ -15,11 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core import dispatch
 from artifex_devices._array_ops.core.operand_sharding import any_explicit, sharding_with, spec_of
 from artifex_devices._base.caller import warn_user
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 from artifex_devices.errors import ShardingTypeError
 
 
@@ -97,4 +96,4 @@ def _replicated(x: Any, moved: list[Array]) -> Any:
     if x.is_fully_replicated or any(any_explicit(x.sharding, axes) for axes in spec):
         return x
     moved.append(x)
-    return _core._moved(x, sharding_with(x.sharding, ()), x.committed)
+    return internal.moved(x, sharding_with(x.sharding, ()), x.committed)

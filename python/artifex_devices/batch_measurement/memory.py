@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.public_path import public
-from artifex_devices._core import Machine, _cgroup_report
+from artifex_devices._core import Machine, internal
+from artifex_devices._core.internal import cgroup_report
 from artifex_devices._hardware.system_files import SystemFiles
 from artifex_devices.batch_measurement.throughput import candidate_lines
 
@@ -84,12 +84,12 @@ class ProcessMemory:
     def __init__(self, fraction: float) -> None:
         self._fraction = fraction
         self._host = HostMemory()
-        self._window: _core._MemoryWindow | None = None
+        self._window: internal.MemoryWindow | None = None
 
     def start(self) -> None:
         """Starts counting, after cached free memory is released."""
-        _core._trim()
-        self._window = _core._MemoryWindow()
+        internal.trim()
+        self._window = internal.MemoryWindow()
         self._host.start()
 
     def stop(self) -> dict[str, MemoryUse]:
@@ -109,7 +109,7 @@ class ProcessMemory:
 
     def bounds(self) -> dict[str, int]:
         """Returns the bytes in use plus the fraction of the free bytes, by device and for the host."""
-        window = _core._MemoryWindow()
+        window = internal.MemoryWindow()
         stats = {str(device): device.memory_stats() for device in window.devices}
         window.close()
         found = {name: (row["bytes_in_use"], row["bytes_limit"] - row["bytes_in_use"]) for name, row in stats.items()}
@@ -234,7 +234,7 @@ class HostMemory:
     def _free_of_groups(self) -> Iterator[int]:
         """Yields the free bytes of each control group above the process; inactive file pages count as free."""
         system = SystemFiles()  # the report has paths with the root
-        for path, text in _cgroup_report(self._root)["files"]:
+        for path, text in cgroup_report(self._root)["files"]:
             folder, _, name = path.rpartition("/")
             if name not in _USAGE_BESIDE or not text.isdecimal() or int(text) >= _NO_LIMIT:
                 continue

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.text import bytes_text
 from artifex_devices._base.timing import Repeats
-from artifex_devices._core import Device, Machine, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+from artifex_devices._core import Device, Machine, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding, internal
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.devices import devices
 from artifex_devices._runtime.world import simulate
@@ -59,7 +58,7 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
     """Measures in worlds of its own and fits; calls `step` with the name of each part and the number of parts."""
     begin = time.perf_counter()
     before = conditions_before()
-    cache_bytes = _core._last_level_cache_bytes() or None
+    cache_bytes = internal.last_level_cache_bytes() or None
     largest = largest_array_bytes(cache_bytes)
     notes: list[str] = []
     if cache_bytes and largest < 2 * cache_bytes:
@@ -76,7 +75,7 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
         with simulate(world):
             added = list(make())
             seconds = time_cases(added, rounds=rounds, repeats=_REPEATS, step=lambda name: step(name, total))
-        _core._trim()  # releases the memory of this world's arrays before the next world needs its own
+        internal.trim()  # releases the memory of this world's arrays before the next world needs its own
         cases.extend(added)
         timed.extend(map(Repeats, seconds))
 
@@ -88,12 +87,12 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
     links = _links(host)
     if len(links) == 1:
         notes.append("one memory node: no links between memories to measure")
-    _core._trim()
+    internal.trim()
     fresh = _fresh_page_seconds(host)
     coefficients, samples = fitted([case.name for case in cases], [case.terms for case in cases], timed)
     conditions = CalibrationConditions(
         **before,
-        workers=_core._measured_scope(None)[1],
+        workers=internal.measured_scope(None)[1],
         memory_nodes=len({link.source for link in links}),
         cache_bytes=cache_bytes,
         model_cache_bytes=model_cache_bytes,

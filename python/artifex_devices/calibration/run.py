@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_int, wrong_value
 from artifex_devices._base.raised_exceptions import context_manager
+from artifex_devices._core import internal
 from artifex_devices._hardware.fingerprint import machine_fingerprint
 from artifex_devices.calibration.accuracy import CalibrationCheck, check_rows
 from artifex_devices.calibration.measurement import measure_calibration
@@ -78,8 +78,8 @@ def calibrate(
     fingerprint = {
         **machine_fingerprint(),
         "measured": "calibration",
-        "copy_isa": _core._copy_isa(),
-        "parallel_copy_bytes": _core._config_read("parallel_copy_bytes"),
+        "copy_isa": internal.copy_isa(),
+        "parallel_copy_bytes": internal.config_read("parallel_copy_bytes"),
     }
     in_job = _is_in_job()
 

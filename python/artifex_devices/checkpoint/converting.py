@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_int
 from artifex_devices._base.daemon_thread import DaemonThread
+from artifex_devices._core import internal
 from artifex_devices.checkpoint import manifest
 from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
 from artifex_devices.checkpoint.manifest import Manifest
@@ -65,8 +65,8 @@ def convert(
         names = list(arrays)
         written = 0
         for index in range(num_files):
-            part = _core._SavePart(_OPERATION)
-            _core._add_stored(part, stored.files, index, num_files)
+            part = internal.SavePart(_OPERATION)
+            internal.add_stored(part, stored.files, index, num_files)
             if progress is None:
                 part.write(staging.folder, names, index)
             else:

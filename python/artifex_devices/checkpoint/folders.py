@@ -28,8 +28,8 @@ import time
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from artifex_devices import _core
 from artifex_devices._base.checks import failure, wrong_type
+from artifex_devices._core import internal
 from artifex_devices.checkpoint import commit_times, manifest
 from artifex_devices.checkpoint.locks import FolderLock, is_locked_by_this_thread
 
@@ -167,7 +167,7 @@ class StagingFolder:
     """
 
     def __init__(self, operation: str, target: str, overwrite: bool) -> None:
-        target = _core._real_path(target) or os.path.realpath(target)  # a link stays, and its target is replaced
+        target = internal.real_path(target) or os.path.realpath(target)  # a link stays, and its target is replaced
         self._parent, name = os.path.split(target)
         if not name:
             raise ValueError(f"{operation}: the path is {target!r}; expected that of a new folder; add a name")
@@ -280,7 +280,7 @@ class StagingFolder:
         if not replaces:
             self._check_target()
             os.rename(self.folder, self._target)
-        elif not _core._exchange_paths(self.folder, self._target, self._operation):
+        elif not internal.exchange_paths(self.folder, self._target, self._operation):
             raise OSError(
                 errno.EOPNOTSUPP,
                 f"{self._operation}: the file system of {self._target!r} cannot exchange two folders in one "

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
 from artifex_devices._array.shape_dtype import ShapeDtypeStruct
 from artifex_devices._base.checks import check_bool, failure, wrong_type
 from artifex_devices._base.text import shortened
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.target import PLACES, resolve_target, sharding_of_new
 from artifex_devices.checkpoint.folders import StrPath, check_path
@@ -134,7 +134,7 @@ def _fault(stored: Stored, name: str, leaf: object) -> str:
 
 
 def _whole(stored: Stored, name: str) -> Any:
-    return _core._host_empty(stored.arrays[name].shape, stored.dtype_of(name))
+    return internal.host_empty(stored.arrays[name].shape, stored.dtype_of(name))
 
 
 def _destination(stored: Stored, name: str, leaf: object) -> Any:
@@ -145,7 +145,7 @@ def _destination(stored: Stored, name: str, leaf: object) -> Any:
     sharding = sharding_of_new(_OPERATION, leaf) if isinstance(leaf, PLACES) else getattr(leaf, "sharding", None)
     if sharding is None:
         return _whole(stored, name)
-    return _core._checkpoint_array(array.shape, stored.dtype_of(name), sharding, _OPERATION)
+    return internal.checkpoint_array(array.shape, stored.dtype_of(name), sharding, _OPERATION)
 
 
 def _finished(leaf: Any, value: Any) -> Any:

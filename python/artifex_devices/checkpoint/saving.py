@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core, tree_util
+from artifex_devices import tree_util
 from artifex_devices._base.checks import check_bool, failure, wrong_type
 from artifex_devices._base.digest import digest_of
 from artifex_devices._base.raised_exceptions import set_attribute
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 from artifex_devices._placement.host_local import spans_processes
 from artifex_devices.checkpoint import manifest
 from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
@@ -113,10 +113,10 @@ class Save:
         self._is_started = self._is_written = False  # by all processes
         self.operation = operation
         self._leaves, self._structure = tree_util.tree_flatten(tree)
-        self._part = _core._SavePart(operation)
+        self._part = internal.SavePart(operation)
         spanning_client, others = self._part.add_arrays(self._leaves)
         self._is_async = is_async
-        self._processes = CheckpointProcesses(spanning_client or _core._current_client(), operation)
+        self._processes = CheckpointProcesses(spanning_client or internal.current_client(), operation)
         self.has_several_processes = self._processes.count > 1
         self._staging = StagingFolder(operation, self.path, overwrite)
         if others:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
+from artifex_devices._core import internal
 from artifex_devices.checkpoint import manifest
 
 
@@ -54,7 +54,7 @@ class Stored:
         """
         self.path = path
         self._operation = operation
-        self.files = _core._StoredCheckpoint(os.fspath(path), operation)
+        self.files = internal.StoredCheckpoint(os.fspath(path), operation)
         self.values = manifest.values_of(operation, path, self.files.values)
 
     @cached_property

@@ -7,10 +7,9 @@ import os
 import re
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.toml import all_mistakes, key_text, line_text, read_toml, unprintable
-from artifex_devices._core import Cluster
+from artifex_devices._core import Cluster, internal
 from artifex_devices._hardware.detection import path_text
 from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane
 from artifex_devices.accelerators import accelerators
@@ -63,7 +62,7 @@ def from_toml(path: str | os.PathLike[str]) -> Cluster:
     if wrong:
         raise ValueError(f"cluster.from_toml: in {name} {all_mistakes(wrong)}; correct the file")
     try:
-        return _core._cluster_from_tables(content, name)
+        return internal.cluster_from_tables(content, name)
     except ValueError as error:
         raise ValueError(f"cluster.from_toml: in {name}: {_with_lines(str(error), text)}; correct the file") from None
 

@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._base.checks import (
     MAX_DIMENSIONS,
     check_int,
@@ -21,7 +20,7 @@ from artifex_devices._base.checks import (
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import bytes_text, rate_text
-from artifex_devices._core import Cluster, Machine
+from artifex_devices._core import Cluster, Machine, internal
 from artifex_devices._hardware.detection import path_text
 from artifex_devices._hardware.find import find_accelerators
 from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane
@@ -65,7 +64,7 @@ def tpu(generation: str, shape: Sequence[int], *, slices: int = 1, host_memory: 
         raise wrong_value("cluster.tpu", "shape", sizes, "numbers of chips below 2**31")
     count, memory = _count("tpu", "slices", slices), _figure("tpu", "host_memory", host_memory)
     try:
-        return _core._tpu_cluster(generation, sizes, count, memory)
+        return internal.tpu_cluster(generation, sizes, count, memory)
     except ValueError as error:
         raise ValueError(_with_nearest(str(error), generation, _GENERATIONS)) from None
 
@@ -101,7 +100,7 @@ def gpus(
     each = None if chips_per_node is None else _count("gpus", "chips_per_node", chips_per_node)
     count, rate = _count("gpus", "nodes", nodes), _figure("gpus", "network_bandwidth", network_bandwidth)
     try:
-        return _core._gpu_cluster(gpu, count, each, rate, _figure("gpus", "host_memory", host_memory))
+        return internal.gpu_cluster(gpu, count, each, rate, _figure("gpus", "host_memory", host_memory))
     except ValueError as error:
         raise ValueError(_with_nearest(str(error), gpu, _GPUS)) from None
 
@@ -222,14 +221,14 @@ def from_xml(
     }
     machine = Machine.from_xml(text)
     found = [each for each in find_accelerators(machine).accelerators if not each.is_display_card]
-    parts = _core._machine_node(machine, found, text)
+    parts = internal.machine_node(machine, found, text)
     parts["name"] = os.path.basename(text) if count == 1 else f"{count} x {os.path.basename(text)}"
     parts["slices"] = count
     parts.update({key: figure for key, figure in figures.items() if figure is not None})
     if figures["bandwidth"] is not None:  # of links that the file does not describe
-        notes = tuple(note for note in parts["notes"] if note != _core._JOINED_BY_PCI)
+        notes = tuple(note for note in parts["notes"] if note != internal.JOINED_BY_PCI)
         parts.update(network="switch", link_kind="", notes=notes)
-    return _core._make_cluster(parts)
+    return internal.make_cluster(parts)
 
 
 def this_machine(
@@ -265,7 +264,7 @@ def this_machine(
     ):
         expected = f"a {kind.__name__} or None"
         check_type("cluster.this_machine", name, value, (kind, type(None)), expected, f"pass the result of {function}")
-    parts = _core._machine_node(Machine.live(), [], "measured")
+    parts = internal.machine_node(Machine.live(), [], "measured")
     parts["name"] = "this machine"
     parts["latency"] = _figure("this_machine", "latency", latency, may_be_zero=True)
     domains = parts["dims"][0]
@@ -283,7 +282,7 @@ def this_machine(
             parts["latency"] = (calibration.coefficients["calls on workers"], "measured")
         notes.append(f"links calibrated on {calibration.conditions.date}, shared evenly among the CPU domains")
     parts["notes"] = tuple(notes)
-    return _core._make_cluster(parts)
+    return internal.make_cluster(parts)
 
 
 def describe(cluster: Cluster) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from artifex_devices.command_line.console import ATTENTION, OK, count_of, usage_errors, write_json, write_text
 
 if TYPE_CHECKING:
-    from artifex_devices._core import _FlightEvent
+    from artifex_devices._core.internal import FlightEvent
 
 SUMMARY = "what the processes of a job did last, of a job that crashed or hangs"
 DESCRIPTION = """\
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     return ATTENTION if any(report.behind or report.is_apart for report in reports) else OK
 
 
-def _as_dict(event: _FlightEvent) -> dict[str, Any]:
+def _as_dict(event: FlightEvent) -> dict[str, Any]:
     return {
         "number": event.number,
         "kind": event.kind,

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_bool, check_number, check_type, failure, wrong_type, wrong_value
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, Device, Mesh, NamedSharding
+from artifex_devices._core import Array, Device, Mesh, NamedSharding, internal
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._runtime.device_arguments import check_devices
 from artifex_devices._runtime.devices import devices
@@ -292,7 +291,7 @@ class JAXDeviceManager:
         found = [device for device in devices() if device.platform in names]
         if found or platform != "cpu":
             return found
-        beside = _core._client_of_platform("cpu")
+        beside = internal.client_of_platform("cpu")
         return [] if beside is None else beside.devices()
 
 

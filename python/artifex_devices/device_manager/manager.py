@@ -12,6 +12,7 @@ from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import check_number, failure, wrong_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import internal
 from artifex_devices._hardware.detection import CUDADetector, DeviceCapabilities, DeviceDetector, DeviceType
 from artifex_devices._runtime.devices import default_backend
 from artifex_devices.device_manager import process_settings
@@ -72,7 +73,7 @@ class DeviceManager:
         self.detector = _check_detector(detector)
         self._applied = self.config.copy()
         self._has_limits = config is not None  # a configuration of the user sets limits
-        self._is_late = _core._base_client_exists()  # the library has read the environment already
+        self._is_late = internal.base_client_exists()  # the library has read the environment already
         self._limits: dict[_core.Device, int] = {}
         self._is_closed = False
         try:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import FrameType
 from typing import NoReturn
 
-from artifex_devices import _core
 from artifex_devices._base.caller import user_frame
 from artifex_devices._base.checks import failure
 from artifex_devices._base.digest import digest_of
 from artifex_devices._base.text import cpu_list
-from artifex_devices._core import _FlightGroup
+from artifex_devices._core import internal
+from artifex_devices._core.internal import FlightGroup
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import REFUSED, Meeting
 from artifex_devices.distributed.failure_notice import error_text
@@ -71,7 +71,7 @@ class _Group:
 
     __slots__ = ("flight", "meetings", "turn")
 
-    def __init__(self, flight: _FlightGroup | None, meeting: Meeting) -> None:
+    def __init__(self, flight: FlightGroup | None, meeting: Meeting) -> None:
         self.flight = flight
         self.meetings = [meeting]  # more than one where this process has refused in one that is not done
         self.turn = 0
@@ -139,7 +139,7 @@ class CheckedTransport(Transport):
             meeting = group.meetings[0]
             if not meeting.done():
                 meeting = self._other_meeting(group, members)
-            begin_ns = _core._trace_begin()
+            begin_ns = internal.trace_begin()
             group.turn += 1
             flight = group.flight
             try:
@@ -158,7 +158,7 @@ class CheckedTransport(Transport):
             if self._refusals:
                 self._send_refusals()
 
-    def _late_payloads(self, meeting: Meeting, operation: str, flight: _FlightGroup | None) -> list[bytes]:
+    def _late_payloads(self, meeting: Meeting, operation: str, flight: FlightGroup | None) -> list[bytes]:
         """Waits for the other processes in a meeting."""
         number = flight.last if flight else 0
         self._wait(meeting.done, operation, meeting.missing)
@@ -218,13 +218,13 @@ class CheckedTransport(Transport):
         with self.exclusive(operation):
             self._check_usable(operation)
             flight = self.flight
-            begin_ns = _core._trace_begin()
+            begin_ns = internal.trace_begin()
             number = flight.recorder.exchange(operation, True) if flight else 0
             self._wait(done, operation, tuple, nbytes)
             if flight:
                 flight.recorder.end(number, nbytes)
             if begin_ns:
-                _core._trace_event("exchange", operation, "shared memory", begin_ns, self.process_index, nbytes)
+                internal.trace_event("exchange", operation, "shared memory", begin_ns, self.process_index, nbytes)
 
     def cancel(self, messages: Sequence[Message], reason: str) -> None:
         """Implements Transport.cancel. Memory that is still used stays alive; then the transport is broken."""
@@ -409,10 +409,10 @@ class CheckedTransport(Transport):
     def _trace_meeting(self, operation: str, members: tuple[int, ...], digest: bytes, turn: int, begin_ns: int) -> None:
         """Adds a meeting to open traces; its number is the same in all members."""
         identity = digest_of(f"{members} {turn} {digest.hex()}")
-        number = int.from_bytes(identity[:7], "little") | _core._SHARED_TRACE_MEETING
+        number = int.from_bytes(identity[:7], "little") | internal.SHARED_TRACE_MEETING
         self.traced_meetings[threading.get_ident()] = number
         processes = cpu_list(members)
-        _core._trace_event("meeting", operation, processes, begin_ns, self.process_index, meeting=number)
+        internal.trace_event("meeting", operation, processes, begin_ns, self.process_index, meeting=number)
 
     def _flight_report(self, ended: Collection[int] = ()) -> str:
         """Formats the last operations of the processes of this host, each after a line break; "" without records."""

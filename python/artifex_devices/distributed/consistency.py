@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from artifex_devices import _core
-from artifex_devices._core import _FlightGroup
+from artifex_devices._core import internal
+from artifex_devices._core.internal import FlightGroup
 from artifex_devices.distributed.tags import Tag
 
 CAME, REFUSED = 1, 2
@@ -28,9 +28,9 @@ class Meeting:
         self._group = zlib.crc32(repr(members).encode())
 
     def _record(self, kind: int, digest: bytes, payload: bytes, text: str) -> bytes:
-        return _core._meeting_record(kind, digest, self._group, payload, text, self.max_text)
+        return internal.meeting_record(kind, digest, self._group, payload, text, self.max_text)
 
-    def meet(self, digest: bytes, payload: bytes, text: str, flight: _FlightGroup | None = None) -> list[bytes] | None:
+    def meet(self, digest: bytes, payload: bytes, text: str, flight: FlightGroup | None = None) -> list[bytes] | None:
         """Sends this process's record to the others, and returns the payloads where that is possible at once.
 
         None where some records have not arrived yet, or not all processes come to the same operation. Records the
@@ -56,22 +56,22 @@ class Meeting:
     def all_equal(self) -> bool:
         """Returns whether all processes come to the same operation."""
         mine = self._records[self._mine]
-        return all(_core._is_same_meeting(record, mine) for record in self._records)
+        return all(internal.is_same_meeting(record, mine) for record in self._records)
 
     def payloads(self) -> list[bytes]:
         """Returns the payload of each process."""
-        return [_core._read_meeting_record(record)[1] for record in self._records]
+        return [internal.read_meeting_record(record)[1] for record in self._records]
 
     def texts(self) -> list[tuple[int, str]]:
         """Returns the processes, each with the text of its operation."""
-        texts = [_core._read_meeting_record(record)[2] for record in self._records]
+        texts = [internal.read_meeting_record(record)[2] for record in self._records]
         return list(zip(self._members, texts, strict=True))
 
     def refusals(self) -> list[tuple[int, str]]:
         """Returns the processes that refuse, and why; empty if the others do not come to the same operation either."""
-        kinds = [_core._read_meeting_record(record)[0] for record in self._records]
+        kinds = [internal.read_meeting_record(record)[0] for record in self._records]
         came = [record for record, kind in zip(self._records, kinds, strict=True) if kind == CAME]
-        if not all(_core._is_same_meeting(record, came[0]) for record in came):
+        if not all(internal.is_same_meeting(record, came[0]) for record in came):
             return []
         return [each for each, kind in zip(self.texts(), kinds, strict=True) if kind == REFUSED]
 
@@ -82,7 +82,7 @@ class Meeting:
 class MpiMeeting(Meeting):
     """Exchanges records of 512 bytes by persistent requests of MPI, which cost little to start again."""
 
-    max_text = _RECORD - _core._MEETING_HEAD_BYTES - MAX_PAYLOAD
+    max_text = _RECORD - internal.MEETING_HEAD_BYTES - MAX_PAYLOAD
 
     def __init__(self, mpi: Any, world: Any, me: int, members: tuple[int, ...]) -> None:
         """`world` is a communicator of all processes that carries nothing else; the other processes need not call."""

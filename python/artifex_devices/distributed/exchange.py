@@ -10,9 +10,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._base.digest import digest_of
-from artifex_devices._core import Client
+from artifex_devices._core import Client, internal
 from artifex_devices.distributed import transport as transports
 from artifex_devices.distributed.tags import Tag
 
@@ -30,7 +29,7 @@ _traffic: dict[int, Traffic] = {}
 
 def traffic(client: Client | None = None) -> Traffic:
     """Returns the bytes that reshards of a client, or of the current world, have sent and received in this process."""
-    uid = (_core._current_client() if client is None else client)._uid
+    uid = (internal.current_client() if client is None else client)._uid
     return _traffic.setdefault(uid, Traffic())
 
 

@@ -12,7 +12,7 @@ import stat
 import time
 from collections.abc import Iterator
 
-from artifex_devices import _core
+from artifex_devices._core import internal
 
 SUFFIX = ".flight"
 _JOBS_KEPT = 20  # folders of jobs that ended badly; a process that leaves its job removes its file
@@ -109,7 +109,7 @@ def _is_ours(file: int) -> bool:
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
         return False
-    return is_host_here(_core._read_flight_record(f"/proc/self/fd/{file}").host)
+    return is_host_here(internal.read_flight_record(f"/proc/self/fd/{file}").host)
 
 
 def is_host_here(host: str) -> bool:

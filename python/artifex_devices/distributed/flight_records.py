@@ -9,10 +9,10 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from artifex_devices import _core
 from artifex_devices._base.checks import failure
 from artifex_devices._base.text import printable, seconds_text
-from artifex_devices._core import _FlightEvent, _FlightGroup, _FlightRecord
+from artifex_devices._core import internal
+from artifex_devices._core.internal import FlightEvent, FlightGroup, FlightRecord
 from artifex_devices.config import config
 from artifex_devices.distributed.flight_folders import SUFFIX, is_host_here, new_job, opened_folder, remove_old_jobs
 
@@ -30,10 +30,10 @@ class FlightRecords:
         """Creates the file of this process; OSError where that fails."""
         self.folder = folder
         self._path = os.path.join(folder, f"process_{process}{SUFFIX}")
-        self.recorder = _core._FlightRecorder(self._path, process, process_count, host)
-        self._groups: dict[tuple[int, ...], _FlightGroup] = {}
+        self.recorder = internal.FlightRecorder(self._path, process, process_count, host)
+        self._groups: dict[tuple[int, ...], FlightGroup] = {}
 
-    def group(self, processes: tuple[int, ...]) -> _FlightGroup:
+    def group(self, processes: tuple[int, ...]) -> FlightGroup:
         """Returns the group of these processes, ascending."""
         found = self._groups.get(processes)
         if found is None:
@@ -85,7 +85,7 @@ def last_job() -> str:
     return jobs[-1]
 
 
-def read_job(folder: str) -> list[_FlightRecord]:
+def read_job(folder: str) -> list[FlightRecord]:
     """Reads the records of a folder by process; ValueError if none exists or one is damaged, OSError if unreadable."""
     names = [name for name in os.listdir(folder) if name.endswith(SUFFIX)]
     if not names:
@@ -96,11 +96,11 @@ def read_job(folder: str) -> list[_FlightRecord]:
             expected=f"files process_N{SUFFIX} of a job that did not end well",
             fix="a job that ends well removes them",
         )
-    records = [_core._read_flight_record(os.path.join(folder, name)) for name in names]
+    records = [internal.read_flight_record(os.path.join(folder, name)) for name in names]
     return sorted(records, key=lambda record: record.process)
 
 
-def state_of(record: _FlightRecord) -> str:
+def state_of(record: FlightRecord) -> str:
     """Returns the last state of a process: "left" its job, "runs", "ended without notice", or "is on another host"."""
     if record.has_left:
         return "left"
@@ -118,18 +118,18 @@ class GroupReport(NamedTuple):
     """What the records say about processes that meet."""
 
     processes: str  # "0-3,6"
-    common: _FlightEvent | None  # the last meeting to which all of them came
-    members: list[tuple[int, _FlightEvent | None]]  # each process, and its first meeting after that
+    common: FlightEvent | None  # the last meeting to which all of them came
+    members: list[tuple[int, FlightEvent | None]]  # each process, and its first meeting after that
     behind: list[int]  # processes without one, where others have one
     is_apart: bool  # whether they came to different ones
 
 
-def compare(records: Sequence[_FlightRecord]) -> list[GroupReport]:
+def compare(records: Sequence[FlightRecord]) -> list[GroupReport]:
     """Returns a report for each group, those with a fault first."""
-    return [GroupReport(*row) for row in _core._compare_flight_records(records)]
+    return [GroupReport(*row) for row in internal.compare_flight_records(records)]
 
 
-def verdicts(records: Sequence[_FlightRecord]) -> list[str]:
+def verdicts(records: Sequence[FlightRecord]) -> list[str]:
     """Returns sentences about the groups in which a process is behind or elsewhere, or that all groups are together."""
     lines: list[str] = []
     for report in compare(records):
@@ -143,7 +143,7 @@ def verdicts(records: Sequence[_FlightRecord]) -> list[str]:
     return lines or ["all processes came to the same operations"]
 
 
-def last_operations(records: Iterable[_FlightRecord], count: int, ended: Collection[int] = ()) -> list[str]:
+def last_operations(records: Iterable[FlightRecord], count: int, ended: Collection[int] = ()) -> list[str]:
     """Returns the state of each process and its operations, the latest last; `ended` as for FlightRecords.report."""
     now_ns = time.time_ns()
     lines = []
@@ -157,14 +157,14 @@ def last_operations(records: Iterable[_FlightRecord], count: int, ended: Collect
     return lines
 
 
-def described(event: _FlightEvent) -> str:
+def described(event: FlightEvent) -> str:
     """Formats the operation and the line of the program; both are texts of a file, escaped for a terminal."""
     is_named = f"{os.path.basename(event.file)}:{event.line}" in event.operation
     text = f"{event.operation} at {event.file}:{event.line}" if event.file and not is_named else event.operation
     return printable(text)
 
 
-def _ago(event: _FlightEvent, now_ns: int) -> str:
+def _ago(event: FlightEvent, now_ns: int) -> str:
     what = "meets" if event.kind == "meeting" else f"moves bytes by {event.route}"
     begun = f"begun {seconds_text(max(now_ns - event.begin_ns, 0) / 1e9)} ago"
     if event.outcome == "lasts":

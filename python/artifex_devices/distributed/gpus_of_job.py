@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
 from artifex_devices._base.text import cpu_list
+from artifex_devices._core import internal
 
 
 class SeenGpus(NamedTuple):
@@ -22,9 +22,9 @@ class SeenGpus(NamedTuple):
 
 def seen_gpus(chosen: tuple[int, ...] | None) -> SeenGpus | None:
     """Returns the GPUs that this process sees; None if the job is to have CPU devices only, without a look at CUDA."""
-    if not _core._prefers_gpus():
+    if not internal.prefers_gpus():
         return None
-    report = _core._cuda_report()
+    report = internal.cuda_report()
     return SeenGpus(tuple(gpu["pci_address"] for gpu in report["gpus"]), report["problem"], chosen)
 
 
@@ -46,7 +46,7 @@ def share_of_gpus(me: int, machines: Sequence[str], seen: Sequence[SeenGpus | No
             fix="run `artifex_devices doctor` there, or leave JAX_PLATFORMS out",
         )
     places = [(machine, each.addresses, each.chosen) for machine, each in zip(machines, seen, strict=True) if each]
-    shares, shared = _core._plan_gpu_shares(places)
+    shares, shared = internal.plan_gpu_shares(places)
     for address, processes in shared:
         if me == processes[0]:
             warn_user(

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
 from artifex_devices._base.text import cpu_list
-from artifex_devices._core import __version__
+from artifex_devices._core import __version__, internal
 from artifex_devices.config import config
 from artifex_devices.distributed import failure_notice, mpi_runtime
 from artifex_devices.distributed import transport as transports
@@ -190,7 +189,7 @@ def initialize(
             expected="one call in a program, as MPI can be started once only",
             fix="start the program again",
         )
-    if _core._base_client_exists():
+    if internal.base_client_exists():
         raise failure(
             RuntimeError,
             "distributed.initialize",
@@ -269,7 +268,7 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
     described: Any = None
     problem = ""
     try:
-        described = _core._describe_process(), None if gpus is None else _core._describe_gpus(gpus)
+        described = internal.describe_process(), None if gpus is None else internal.describe_gpus(gpus)
     except Exception as error:  # all processes raise it, as the others would wait
         problem = f"{type(error).__name__}: {error}"
     listener = Listener(host, beyond_host=any(each.host != host for each in facts))
@@ -292,9 +291,9 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
     if not is_first:
         flight = _join_flight_records(me, facts, [each[4] for each in second])
     transport = MpiTransport(runtime, peers, names, local_peers, flight)
-    transports.install(_core._join_world([each[0][0] for each in second], me), transport)
+    transports.install(internal.join_world([each[0][0] for each in second], me), transport)
     if gpus is not None:
-        transports.install(_core._join_gpu_world([each[0][1] for each in second], me, gpus), transport)
+        transports.install(internal.join_gpu_world([each[0][1] for each in second], me, gpus), transport)
     members = tuple(Member(name, each.host, own[2]) for name, each, own in zip(names, facts, second, strict=True))
     return _Job(runtime, peers, transport, members, arguments.shutdown_timeout_s, flight)
 
@@ -340,8 +339,8 @@ def _warn_of_flight_record(error: OSError) -> None:
 def _take_cpu_share(me: int, facts: list[ProcessFacts], bind_flag: str) -> tuple[int, ...]:
     """Restricts this process to its CPUs; returns them."""
     places = [(each.machine, each.cpus) for each in facts]
-    _, sharers = _core._plan_cpu_shares(places, bind_flag)[me]
-    own = tuple(_core._take_cpu_share(places, bind_flag, me))
+    _, sharers = internal.plan_cpu_shares(places, bind_flag)[me]
+    own = tuple(internal.take_cpu_share(places, bind_flag, me))
     affinity = facts[me].cpus
     if me == sharers[0] and len(sharers) > len(affinity):
         warn_user(

@@ -8,9 +8,9 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
-from artifex_devices._core import _FlightGroup
+from artifex_devices._core import internal
+from artifex_devices._core.internal import FlightGroup
 from artifex_devices.config import config
 from artifex_devices.distributed.consistency import CAME, REFUSED, Meeting
 from artifex_devices.distributed.peers import Peers
@@ -23,9 +23,9 @@ class LocalPeers:
     """The processes of this host, this one included."""
 
     # Bytes that one record carries.
-    max_payload = _core._SharedLanes.most_letter_bytes - _core._MEETING_HEAD_BYTES - _MAX_TEXT
+    max_payload = internal.SharedLanes.most_letter_bytes - internal.MEETING_HEAD_BYTES - _MAX_TEXT
 
-    def __init__(self, lanes: _core._SharedLanes, processes: Sequence[int]) -> None:
+    def __init__(self, lanes: internal.SharedLanes, processes: Sequence[int]) -> None:
         self.lanes = lanes  # the memory between them
         self.places = {process: place for place, process in enumerate(processes)}  # numbers among those of the host
 
@@ -43,10 +43,10 @@ class LocalMeeting(Meeting):
         super().__init__(me, members)
         self._lanes = local_peers.lanes
         self._others = [local_peers.places[number] for number in members if number != me]
-        self._shared = _core._SharedMeeting(self._lanes, self._others, self._mine, self._group, self.max_text)
+        self._shared = internal.SharedMeeting(self._lanes, self._others, self._mine, self._group, self.max_text)
         self._is_open = False  # records are still to come
 
-    def meet(self, digest: bytes, payload: bytes, text: str, flight: _FlightGroup | None = None) -> list[bytes] | None:
+    def meet(self, digest: bytes, payload: bytes, text: str, flight: FlightGroup | None = None) -> list[bytes] | None:
         """Implements Meeting.meet."""
         payloads = self._shared.meet(CAME, digest, payload, text, flight)
         self._is_open = payloads is None
@@ -90,7 +90,7 @@ def share_memory(
     problem = "" if config.distributed_shared_memory else "off"
     if not problem and len(processes) > 1:
         try:
-            file = _core._create_lanes(len(processes))
+            file = internal.create_lanes(len(processes))
         except Exception as error:
             problem = str(error)
     received: list[int] = []
@@ -112,7 +112,7 @@ def share_memory(
                 if -1 in received:
                     problem = problem or "a process sent no file"
                 else:
-                    lanes = _core._SharedLanes(processes.index(me), received)
+                    lanes = internal.SharedLanes(processes.index(me), received)
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}"
         reports = exchange((processes, problem))

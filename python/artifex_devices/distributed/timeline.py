@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from artifex_devices import _core
 from artifex_devices._base.text import printable, seconds_text, table_lines
-from artifex_devices._core import _FlightEvent, _FlightRecord
+from artifex_devices._core import internal
+from artifex_devices._core.internal import FlightEvent, FlightRecord
 from artifex_devices.distributed.flight_records import described
 
 _MEETINGS, _EXCHANGES = 1, 2  # tracks of a process
@@ -47,7 +47,7 @@ class Wait(NamedTuple):
     """A process that came last to the meetings at one line of the program."""
 
     process: int
-    event: _FlightEvent  # its event in the first of these meetings
+    event: FlightEvent  # its event in the first of these meetings
     times: int
     waited_ns: int  # of all others, for this process
 
@@ -55,10 +55,10 @@ class Wait(NamedTuple):
 class Timeline:
     """What the records of one job tell about time. Source: measured by the clocks of the hosts."""
 
-    def __init__(self, records: Sequence[_FlightRecord]) -> None:
+    def __init__(self, records: Sequence[FlightRecord]) -> None:
         self.records = list(records)
         self._events = [record.events for record in self.records]  # each access of a record copies them
-        clocks, self._clock_of, meetings = _core._flight_timeline(self.records)
+        clocks, self._clock_of, meetings = internal.flight_timeline(self.records)
         self.clocks = [HostClock(*row) for row in clocks]
         self.meetings = [
             RecordedMeeting(operation, processes, [Member(*row) for row in rows], last, waited_ns)
@@ -68,7 +68,7 @@ class Timeline:
     @property
     def waits(self) -> list[Wait]:
         """Processes for which others waited, by operation and line; those with the longest waits are first."""
-        events: dict[tuple[str, int], list[_FlightEvent]] = defaultdict(list)
+        events: dict[tuple[str, int], list[FlightEvent]] = defaultdict(list)
         waited: dict[tuple[str, int], int] = defaultdict(int)
         for meeting in self.meetings:
             last = meeting.members[meeting.last]

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices import _core
 from artifex_devices._base.checks import failure
-from artifex_devices._core import Client
+from artifex_devices._core import Client, internal
 from artifex_devices.distributed.failure_notice import error_text
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class Exchange:
         flight = self._transport.flight
         if flight:
             self._number = self._number or flight.recorder.exchange(self._operation, False)
-        self._begin_ns = self._begin_ns or _core._trace_begin()
+        self._begin_ns = self._begin_ns or internal.trace_begin()
         if flight or self._begin_ns:
             self._nbytes += len(message.buffer)
         self._messages.append(message)
@@ -176,7 +175,7 @@ class Exchange:
             end(self._number, self._nbytes)
         if self._begin_ns:
             process = self._transport.process_index
-            _core._trace_event("exchange", self._operation, "messages", self._begin_ns, process, self._nbytes)
+            internal.trace_event("exchange", self._operation, "messages", self._begin_ns, process, self._nbytes)
 
     def __enter__(self) -> Exchange:
         return self

@@ -85,9 +85,9 @@ def gpus() -> Section:
 
 
 def _add_cuda(section: Section) -> None:
-    from artifex_devices._core import _cuda_report
+    from artifex_devices._core.internal import cuda_report
 
-    report = _cuda_report()
+    report = cuda_report()
     source = f"the CUDA driver, {report['library'] or 'libcuda.so.1'}"
     section.add("cuda_devices", report["gpus"] or None, source, problem=report["problem"] or None)
     section.add("cuda_repair", report["fix"] or "none needed", source)
@@ -98,14 +98,14 @@ def versions() -> Section:
     import numpy as np
 
     import artifex_devices as ad
-    from artifex_devices._core import _build_facts
+    from artifex_devices._core.internal import build_facts
 
     section = Section("Versions")
     section.add("artifex_devices", ad.__version__, "the package")
     section.add("python", f"{platform.python_implementation()} {platform.python_version()}", "the interpreter")
     section.add("numpy", np.__version__, "the package")
     for name in ("hwloc", "compiler"):
-        section.add(name, _build_facts()[name], "the build of the core")
+        section.add(name, build_facts()[name], "the build of the core")
     for name, role in _ROLES.items():
         section.add(name, _version(name), "package metadata", absent=f"not installed ({role})")
     return section

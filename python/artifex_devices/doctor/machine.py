@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from artifex_devices._base.text import cpu_list
-from artifex_devices._core import Machine, _build_facts, _cgroup_report, _memory_policy
+from artifex_devices._core import Machine
+from artifex_devices._core.internal import build_facts, cgroup_report
+from artifex_devices._core.internal import memory_policy as _memory_policy
 from artifex_devices._hardware.system_files import SystemFiles
 from artifex_devices.doctor.report import Section
 
@@ -25,7 +27,7 @@ def topology(machine: Machine, files: SystemFiles) -> Section:
         reasons.setdefault(row["fact"], []).append(f"{row['reason']}; assumed: {row['assumed']}")
     missing = {fact: "; ".join(found) for fact, found in reasons.items()}
     no_cores, node_problem = missing.get("cores, caches and packages"), missing.get("memory nodes")
-    hwloc = f"hwloc {_build_facts()['hwloc']}" if no_cores is None else "affinity mask of the process"
+    hwloc = f"hwloc {build_facts()['hwloc']}" if no_cores is None else "affinity mask of the process"
     model, source, problem = _cpu_model(machine, files)
     section.add("cpu_model", model, source, problem=problem)
     for name, key in (("packages", "packages"), ("cores", "cores"), ("l3_caches", "l3caches")):
@@ -56,7 +58,7 @@ def affinity(machine: Machine, files: SystemFiles) -> Section:
     mine = sorted(os.sched_getaffinity(0))
     section.add("affinity", cpu_list(mine), "sched_getaffinity")
     section.add("affinity_count", len(mine), "sched_getaffinity", unit="CPUs")
-    report = _cgroup_report()
+    report = cgroup_report()
     cpuset, file = report["cpuset"] or None, report["cpuset_from"] or "cgroup"
     section.add("cgroup_cpuset", cpuset, file, absent="no file of a cpuset can be seen")
     _add_file(section, files, "online", "/sys/devices/system/cpu/online")
@@ -67,7 +69,7 @@ def affinity(machine: Machine, files: SystemFiles) -> Section:
 def cgroup(root: str = "") -> Section:
     """Limits of the control groups and the files that they are from."""
     section = Section("Control group")
-    report = _cgroup_report(root)
+    report = cgroup_report(root)
     problem = "; ".join(report["problems"]) or None
     for name, key, unit in (("cpu_limit", "cpus", "CPUs"), ("memory_limit", "memory_bytes", "bytes")):
         source = report[f"{key.removesuffix('_bytes')}_from"] or "no limit in the files below"
@@ -80,7 +82,7 @@ def cgroup(root: str = "") -> Section:
 def _cpu_model(machine: Machine, files: SystemFiles) -> tuple[str | None, str, str | None]:
     for row in machine.objects:
         if row["type"] in ("Machine", "Package") and row["model"]:
-            return row["model"], f"hwloc {_build_facts()['hwloc']}", None
+            return row["model"], f"hwloc {build_facts()['hwloc']}", None
     path = "/proc/cpuinfo"
     text, problem = files.read(path)
     for line in (text or "").splitlines():

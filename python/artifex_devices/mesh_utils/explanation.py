@@ -19,6 +19,7 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import rate_text, seconds_text, table_lines, wrapped
+from artifex_devices._core import internal
 from artifex_devices.accelerators import source_notes
 from artifex_devices.mesh_utils.orders import mesh_devices, weights_of
 from artifex_devices.render import checked_cells
@@ -109,7 +110,7 @@ class MeshExplanation(NotebookText):
         of = self.placed
         places = [(row[0], row[1], (row[2], row[3], row[4]), row[5]) for row in of.table.tolist()]
         fields = (of.title, list(of.axes), of.network, list(of.wraps), of.platform, places)
-        return Picture(_core._placed_mesh_svg(*fields, cells))
+        return Picture(internal.placed_mesh_svg(*fields, cells))
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, failure, wrong_type, wrong_value
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import more_devices
+from artifex_devices._core import internal
 
 Ndarray = NDArray[Any]
 
@@ -170,12 +170,12 @@ def create_hybrid_device_mesh(
     rank = max(len(inside), len(outside))
     padded = [(1,) * (rank - len(sizes)) + sizes for sizes in (inside, outside)]
     shape = tuple(here * there for here, there in zip(*padded, strict=True))
-    return _ordered(listed, _core._hybrid_mesh_order(orders, inside, outside), shape)
+    return _ordered(listed, internal.hybrid_mesh_order(orders, inside, outside), shape)
 
 
 def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
     try:
-        return _core._devices() if devices is None else bounded_list(operation, "devices", devices)
+        return internal.devices() if devices is None else bounded_list(operation, "devices", devices)
     except TypeError:
         fix = "pass devices() or those of a cluster"
         raise wrong_type(operation, "devices", devices, "a sequence of devices", fix) from None
@@ -235,14 +235,14 @@ def _ordered(devices: list[Any], order: Ndarray, shape: tuple[int, ...]) -> Ndar
     return objects[order].reshape(shape)
 
 
-def mesh_devices(devices: Sequence[Any], text: Callable[[Any], str] = str) -> _core._MeshDevices:
+def mesh_devices(devices: Sequence[Any], text: Callable[[Any], str] = str) -> internal.MeshDevices:
     """Reads platform, kind and places of at least one device; `text` describes a device in error messages."""
     last = devices[-1]
     hint = "expected objects with id, platform and device_kind; pass devices() or those of a cluster"
     if not hasattr(last, "platform") or not hasattr(last, "device_kind"):
         raise TypeError(f"mesh_utils: {safe_repr(last)} ({type(last).__name__}) is not a device; {hint}")
     listed = list(devices)
-    found = _core._MeshDevices.of_cluster(listed, text)
+    found = internal.MeshDevices.of_cluster(listed, text)
     if found is not None:
         return found
     for device in listed:
@@ -258,4 +258,4 @@ def mesh_devices(devices: Sequence[Any], text: Callable[[Any], str] = str) -> _c
         )
         for device in listed
     ]
-    return _core._MeshDevices(listed, text, last.platform, last.device_kind, rows, without_coords)
+    return internal.MeshDevices(listed, text, last.platform, last.device_kind, rows, without_coords)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_str
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import internal
 
 
 class annotate(contextlib.ContextDecorator):  # noqa: N801 (used as a function)
@@ -42,11 +42,11 @@ class annotate(contextlib.ContextDecorator):  # noqa: N801 (used as a function)
         return annotate(self._name, **self._details)
 
     def __enter__(self) -> annotate:
-        self._begin_ns.append(_core._trace_begin())
+        self._begin_ns.append(internal.trace_begin())
         return self
 
     def __exit__(self, *_: object) -> None:
         begin_ns = self._begin_ns.pop()
         if begin_ns:
             details = ", ".join(f"{name}={safe_repr(value)}" for name, value in self._details.items())
-            _core._trace_event("span", self._name, details, begin_ns, _core._current_client().process_index())
+            internal.trace_event("span", self._name, details, begin_ns, internal.current_client().process_index())

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_type, entered_twice, never_entered
 from artifex_devices._base.digest import digest_of
-from artifex_devices._core import Client
+from artifex_devices._core import Client, internal
 from artifex_devices.distributed import transport as transports
 from artifex_devices.distributed.tags import Tag
 from artifex_devices.distributed.transport import Exchange, Transport
@@ -47,7 +46,7 @@ class _OpenTrace(Trace):
     def __init__(self, path: Path | None) -> None:
         super().__init__()
         self._path = path
-        self._recording: _core._TraceRecording | None = None
+        self._recording: internal.TraceRecording | None = None
         self._client: Client | None = None
 
     def __enter__(self) -> Trace:
@@ -56,8 +55,8 @@ class _OpenTrace(Trace):
             raise entered_twice("trace", "this trace has recorded a block already", "profiler.trace(...)")
         if self._path is not None and not self._path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)} for the trace", str(self._path.parent))
-        self._client = _core._current_client()
-        self._recording = _core._TraceRecording(self._client.process_index())
+        self._client = internal.current_client()
+        self._recording = internal.TraceRecording(self._client.process_index())
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -149,7 +148,7 @@ def _gather(part: _Part, transport: Transport, count: int) -> tuple[list[_Part],
     with transport.exchange(_OPERATION) as messages:
         if transport.process_index != 0:
             while _STAMP.unpack(_receive(messages, _STAMP.size, 0)) != (_LAST,):
-                _send(messages, _STAMP.pack(_core._trace_clock()), 0)
+                _send(messages, _STAMP.pack(internal.trace_clock()), 0)
             data = json.dumps(part).encode()
             _send(messages, _STAMP.pack(len(data)), 0)
             _send(messages, data, 0)
@@ -170,12 +169,12 @@ def _compared(messages: Exchange, process: int) -> tuple[int, int] | None:
     trips = []
     found = None
     for number in range(1, _MOST_TRIPS + 1):
-        sent_ns = _core._trace_clock()
+        sent_ns = internal.trace_clock()
         _send(messages, _STAMP.pack(sent_ns), process)
         (answered_ns,) = _STAMP.unpack(_receive(messages, _STAMP.size, process))
-        trips.append((sent_ns, answered_ns, _core._trace_clock()))
+        trips.append((sent_ns, answered_ns, internal.trace_clock()))
         if number % _TRIPS == 0:
-            found = _core._clock_difference(trips)
+            found = internal.clock_difference(trips)
             if found is None or found[1] <= _GOOD_ERROR_NS:
                 break
     _send(messages, _STAMP.pack(_LAST), process)

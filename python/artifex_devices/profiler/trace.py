@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from artifex_devices import _core
 from artifex_devices._base.charts import axes_for
 from artifex_devices._base.html import NotebookText, facts, page, table
 from artifex_devices._base.text import bytes_text, seconds_text, table_lines
+from artifex_devices._core import internal
 
 if TYPE_CHECKING:
     from artifex_devices._base.charts import Axes
@@ -132,7 +132,7 @@ class Trace(NotebookText):
                 self._events[slowest],
                 waited_ns / 1e9,
             )
-            for members, slowest, waited_ns in _core._trace_meetings([tuple(row) for row in rows])
+            for members, slowest, waited_ns in internal.trace_meetings([tuple(row) for row in rows])
         )
 
     @property

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._base.checks import check_number, check_type, wrong_value
-from artifex_devices._core import Device
+from artifex_devices._core import Device, internal
 from artifex_devices._hardware.fingerprint import core_frequency_hz, machine_fingerprint
 from artifex_devices._runtime.device_arguments import check_device
 from artifex_devices._runtime.devices import devices
@@ -81,17 +80,17 @@ def measure_roofline(
     if not _SHORTEST <= check_number("measure_roofline", "seconds", seconds, "write seconds=2.0") <= _LONGEST:
         expected = f"{_SHORTEST} to {_LONGEST:.0f}"
         raise wrong_value("measure_roofline", "seconds", seconds, expected, "write seconds=2.0")
-    known, fix = _core._supported_isas(), "leave it out for the fastest"
+    known, fix = internal.supported_isas(), "leave it out for the fastest"
     expected = f"None or one that this processor runs: {', '.join(map(repr, known))}"
     check_type("measure_roofline", "isa", isa, (str, type(None)), expected, fix)
     if isa is not None and isa not in known:
         raise wrong_value("measure_roofline", "isa", isa, expected, fix)
     check_cache("measure_roofline", cache)
-    lanes, _, all_lanes = _core._measured_scope(device)
+    lanes, _, all_lanes = internal.measured_scope(device)
     together = len(lanes) == all_lanes
     scope = "all CPU devices" if device is None else str(device)
     # Devices of the world that share the measured cores; 1 if all are measured together.
-    sharing = 1 if device is None else sum(1 for each in devices() if _core._measured_scope(each)[0] == lanes)
+    sharing = 1 if device is None else sum(1 for each in devices() if internal.measured_scope(each)[0] == lanes)
     fingerprint = {**machine_fingerprint(), "lanes": list(lanes), "isa": isa or "best"}
     found = find_or_measure(
         _measurements,
@@ -110,12 +109,12 @@ def measure_roofline(
 def _measured(
     device: Device | None, scope: str, sharing: int, together: bool, seconds: float, isa: str | None
 ) -> MeasuredRoofline:
-    _, workers, _ = _core._measured_scope(device)
+    _, workers, _ = internal.measured_scope(device)
     before, frequency = conditions_before(), core_frequency_hz()
     quota = before["cpu_quota"]
     expected = min(1.0, quota / workers) if quota else 1.0
     window, seconds = (_WINDOW_SECONDS, seconds) if expected == 1 else (_QUOTA_WINDOW_SECONDS, 10 * seconds)
-    known = _core._supported_isas()
+    known = internal.supported_isas()
     isas = [isa] if isa else known[1:] or known  # the baseline is never the fastest of several
 
     def rated(series: Any, floor: float, program: str) -> Rate:
@@ -125,7 +124,7 @@ def _measured(
     products: dict[str, list[Rate]] = {}
     notes: list[str] = []
     for dtype in _DTYPES:
-        measured = [_core._measure_gemm(device, each, dtype, seconds / 4 / len(isas), window) for each in isas]
+        measured = [internal.measure_gemm(device, each, dtype, seconds / 4 / len(isas), window) for each in isas]
         named = zip(isas, measured, strict=True)
         rates = [rated(series, _FLOPS_FLOOR, f"product by Eigen, {each}") for each, series in named]
         chosen, series = isas[rates.index(max(rates, key=lambda rate: rate.best))], measured[-1]
@@ -134,7 +133,7 @@ def _measured(
         notes.append("NumPy's product was not measured: its threads are not bound to one device's cores")
     if series["workers"] < workers:
         notes.append(f"only {series['workers']} of {workers} workers could run at the same time")
-    kernels, array_bytes, cache_bytes = _core._measure_streams(device, seconds / 3, window)
+    kernels, array_bytes, cache_bytes = internal.measure_streams(device, seconds / 3, window)
     streams = [rated(each, _BANDWIDTH_FLOOR, f"STREAM {kernel}") for kernel, each in kernels.items()]
     if cache_bytes and array_bytes < 2 * cache_bytes:
         notes.append(

@@ -11,8 +11,8 @@ import sysconfig
 from collections.abc import Callable
 from typing import Any
 
-from artifex_devices import _core
 from artifex_devices._base.caller import PACKAGE_FOLDER
+from artifex_devices._core import internal
 
 _MAX_ELEMENTS = 100  # of a list, dict or set; the elements of bigger ones are not compared
 
@@ -40,7 +40,7 @@ class SharedGlobals:
 
     def note(self, process: int) -> None:
         """Notes the variables that have changed since the last call, by this process."""
-        if _core._have_elements(self._containers, self._elements):
+        if internal.have_elements(self._containers, self._elements):
             return
         for snapshot in self._snapshots:
             for name in snapshot.changes():
@@ -86,7 +86,7 @@ def _program_modules() -> tuple[Any, ...]:
     """Returns the loaded modules that are not installed packages; searches again where other modules are loaded."""
     global _loaded, _found
     loaded = list(sys.modules.values())
-    if not _core._have_elements([loaded], [_loaded]):
+    if not internal.have_elements([loaded], [_loaded]):
         _loaded, _found = tuple(loaded), tuple(module for module in loaded if _is_of_program(module))
     return _found
 
@@ -112,9 +112,9 @@ def _has_elements(value: Any) -> bool:
 
 
 def _elements(value: Any) -> tuple[Any, ...]:
-    """Returns the elements as `_core._have_elements` compares them."""
+    """Returns the elements as `_core.internal.have_elements` compares them."""
     return (*value, *value.values()) if type(value) is dict else tuple(value)
 
 
 def _are_same(container: object, elements: tuple[Any, ...]) -> bool:
-    return bool(_core._have_elements([container], [elements]))
+    return bool(internal.have_elements([container], [elements]))

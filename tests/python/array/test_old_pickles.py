@@ -144,7 +144,7 @@ ESCAPES = [
     "__getattr__.__builtins__.__getitem__",
     "__loader__.get_data",
     "__spec__.loader.get_data",
-    "_core",
+    "internal",
     "importlib",
     "importlib._bootstrap_external._os.system",
     "array.__self__",

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from artifex_devices import _core
+from artifex_devices._core import internal
 
 PROGRAM = """
 import numpy as np
@@ -24,7 +24,7 @@ with ad.simulate(8):
     assert all((np.asarray(shard.data) == value[shard.index]).all() for shard in columns.addressable_shards)
     assert np.asarray(rows).tobytes() == np.asarray(columns).tobytes() == value.tobytes()
     assert (np.asarray(turned) == value.T).all()
-print(_core._copy_isa())
+print(_core.internal.copy_isa())
 """
 
 
@@ -33,7 +33,7 @@ def run(isa: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)
 
 
-@pytest.mark.parametrize("isa", _core._supported_isas())
+@pytest.mark.parametrize("isa", internal.supported_isas())
 def test_each_set_that_runs_here_keeps_every_bit(isa):
     done = run(isa)
     assert (done.stdout, done.stderr) == (f"{isa}\n", "")
@@ -50,4 +50,4 @@ def test_an_unknown_set_ends_the_import_with_those_that_run():
 
 def test_the_greatest_set_is_used_unless_another_is_chosen():
     if "ARTIFEX_DEVICES_COPY_ISA" not in os.environ:
-        assert _core._copy_isa() == _core._supported_isas()[-1]
+        assert internal.copy_isa() == internal.supported_isas()[-1]

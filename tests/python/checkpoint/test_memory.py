@@ -33,7 +33,7 @@ found = []
 restored = peak_of(lambda: found.append(checkpoint.restore(sys.argv[1] + "/c", {"w": rows})))
 assert np.asarray(found[0]["w"]).sum() == 4096 * 8192
 found.clear()
-ad._core._trim()
+ad._core.internal.trim()
 header = b'{"w":{"dtype":"F32","shape":[4096,8192],"data_offsets":[0,134217728]}}'
 with open(sys.argv[1] + "/model.safetensors", "wb") as file:  # as other programs write it
     file.write(len(header).to_bytes(8, "little") + header)

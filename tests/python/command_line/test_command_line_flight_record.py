@@ -9,7 +9,7 @@ import sys
 
 import artifex_devices as ad
 import pytest
-from artifex_devices import _core
+from artifex_devices._core import internal
 from artifex_devices.command_line import main
 from artifex_devices.distributed import flight_records
 
@@ -19,7 +19,7 @@ def make_job(folder, *operations, host=None):
     everyone = list(range(len(operations)))
     for process in everyone:
         path = str(folder / f"process_{process}.flight")
-        recorder = _core._FlightRecorder(path, process, len(operations), host or os.uname().nodename)
+        recorder = internal.FlightRecorder(path, process, len(operations), host or os.uname().nodename)
         group = recorder.group(everyone)
         for operation in operations[process]:
             group.meet(operation, operation.encode().ljust(32, b"\0"))

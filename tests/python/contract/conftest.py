@@ -13,7 +13,7 @@ import artifex_devices as ad
 import cuda_stand_in
 import numpy as np
 import pytest
-from artifex_devices import _core
+from artifex_devices._core import internal
 from shared_worlds import entered
 
 BACKENDS = os.environ.get("ARTIFEX_CONTRACT_BACKENDS", "cpu,emulated_gpu").split(",")
@@ -39,8 +39,8 @@ def _world(backend, count, bytes_limit=None):
     if backend != "cuda":
         platform = "cpu" if backend == "cpu" else "gpu"
         return ad.simulate(count, platform=platform, bytes_limit=bytes_limit)
-    per_gpu = -(-count // len(_core._cuda_report()["gpus"]))
-    return entered(_core._make_client(None, count, bytes_limit, False, platform="cuda", devices_per_gpu=per_gpu))
+    per_gpu = -(-count // len(internal.cuda_report()["gpus"]))
+    return entered(internal.make_client(None, count, bytes_limit, False, platform="cuda", devices_per_gpu=per_gpu))
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import artifex_devices as ad
 import pytest
-from artifex_devices import _core, distributed
+from artifex_devices import distributed
 from artifex_devices._base.text import cpu_list
+from artifex_devices._core import internal
 from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices.distributed import failure_notice, handshake, job
 from artifex_devices.distributed.consistency import CAME, REFUSED
@@ -28,18 +29,18 @@ FLAG = "-bind-to core:n"
 
 def test_processes_with_equal_masks_split_them_in_order():
     places = [("a", [0, 1, 2, 3]), ("b", [0, 1, 2, 3]), ("a", [0, 1, 2, 3])]
-    assert _core._plan_cpu_shares(places, FLAG) == [(0, [0, 2]), (0, [1]), (1, [0, 2])]
+    assert internal.plan_cpu_shares(places, FLAG) == [(0, [0, 2]), (0, [1]), (1, [0, 2])]
 
 
 def test_processes_that_were_bound_apart_keep_their_cpus():
     places = [("a", [0, 1]), ("a", [2, 3]), ("a", [2, 3])]
-    assert _core._plan_cpu_shares(places, FLAG) == [(0, [0]), (0, [1, 2]), (1, [1, 2])]
+    assert internal.plan_cpu_shares(places, FLAG) == [(0, [0]), (0, [1, 2]), (1, [1, 2])]
 
 
 def test_overlapping_masks_are_an_error_that_names_all_of_them():
     places = [("a", [0, 1, 2]), ("a", [2, 3]), ("a", [2, 3]), ("a", [3, 8]), ("b", [3])]
     with pytest.raises(ValueError, match="bound to CPUs that overlap") as caught:
-        _core._plan_cpu_shares(places, FLAG)
+        internal.plan_cpu_shares(places, FLAG)
     assert (
         "got process 0 on CPUs 0-2, processes 1-2 on CPUs 2-3; processes 1-2 on CPUs 2-3, process 3 on CPUs 3,8; "
         "start them with -bind-to core:n, or unbound" in str(caught.value)

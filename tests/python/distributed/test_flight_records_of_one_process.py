@@ -6,7 +6,7 @@ import re
 import socket
 
 import pytest
-from artifex_devices import _core
+from artifex_devices._core import internal
 from artifex_devices.distributed.flight_records import FlightRecords, last_operations, read_job
 from artifex_devices.distributed.timeline import Timeline
 from artifex_devices.errors import CollectiveError
@@ -68,12 +68,12 @@ def test_an_event_has_the_text_digest_and_line_of_its_own_meeting(records):
 
 
 def test_a_meeting_through_shared_memory_ends_its_event_where_all_have_come(records):
-    files = [_core._create_lanes(2) for _ in range(2)]
-    here, there = (_core._SharedLanes(place, files) for place in range(2))
+    files = [internal.create_lanes(2) for _ in range(2)]
+    here, there = (internal.SharedLanes(place, files) for place in range(2))
     for file in files:
         os.close(file)
-    mine = _core._SharedMeeting(here, [1], 0, 7, 500)
-    other = _core._SharedMeeting(there, [0], 1, 7, 500)
+    mine = internal.SharedMeeting(here, [1], 0, 7, 500)
+    other = internal.SharedMeeting(there, [0], 1, 7, 500)
     group = records.group((0, 1))
     other.start(1, b"digest", b"theirs", "psum")
     assert mine.meet(1, b"digest", b"mine", "psum", group) == [b"mine", b"theirs"]

@@ -4,7 +4,7 @@
 import struct
 
 import pytest
-from artifex_devices import _core
+from artifex_devices._core import internal
 from artifex_devices.command_line import main
 from artifex_devices.distributed.flight_records import compare, read_job
 from artifex_devices.distributed.timeline import Timeline
@@ -45,9 +45,9 @@ def test_a_timeline_of_many_meetings_copies_the_events_once(tmp_path, monkeypatc
     for process in (0, 1):
         write_record(tmp_path, ["0-1"] * 1024, process=process, count=2, host=f"host{process}")
     accesses = []
-    events = _core._FlightRecord.events
+    events = internal.FlightRecord.events
     monkeypatch.setattr(
-        _core._FlightRecord, "events", property(lambda self: accesses.append(1) or events.__get__(self))
+        internal.FlightRecord, "events", property(lambda self: accesses.append(1) or events.__get__(self))
     )
     timeline = Timeline(read_job(tmp_path))
     timeline.waits, timeline.trace(), timeline.summary()

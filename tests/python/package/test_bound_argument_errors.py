@@ -20,7 +20,7 @@ def try_call(label, function, arguments):
         assert str(error), label
 
 
-for name, value in vars(_core).items():
+for name, value in {**vars(_core), **vars(_core.internal)}.items():
     if inspect.isclass(value) and hasattr(value, "_pybind11_conduit_v1_"):
         try_call(name, value, (object(),) * 40)
         for label, member in list(vars(value).items()):

@@ -13,8 +13,8 @@ import warnings
 
 import artifex_devices as ad
 import pytest
-from artifex_devices import _core
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import internal
 from bad_input.areas import AREAS
 from bad_input.world import names
 
@@ -138,7 +138,7 @@ def test_a_text_is_the_repr():
     assert safe_repr("x") == "'x'"
     assert safe_repr([1, None]) == "[1, None]"
     assert safe_repr("\ud800\n") == "'\\ud800\\n'"
-    assert _core._safe_repr is safe_repr
+    assert internal.safe_repr is safe_repr
 
 
 @pytest.mark.parametrize("text", ["\ud800", "é€𝄞"])

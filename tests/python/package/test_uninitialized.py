@@ -22,10 +22,12 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import _core
+from artifex_devices._core import internal
 from artifex_devices.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
 
 BOUND = _core.Device.__mro__[-2]  # the base of all bound classes
-CLASSES = {name: each for name, each in vars(_core).items() if isinstance(each, type) and issubclass(each, BOUND)}
+NAMES = {**vars(_core), **vars(internal)}
+CLASSES = {name: each for name, each in NAMES.items() if isinstance(each, type) and issubclass(each, BOUND)}
 UNMADE = "TypeError: artifex_devices: an object has no value, because its __init__ has not run"
 OTHERS = {"__new__", "__init__", "__class__", "__dict__", "__doc__", "__module__", "__init_subclass__"}
 
@@ -109,7 +111,7 @@ def given() -> dict[str, Callable[[Any], Any]]:
         "shard_map(out_specs=it)": lambda it: program(out_specs=it),
         "jit(in_shardings=it)": lambda it: ad.jit(lambda x: x, in_shardings=it)(placed),
         "default_device": lambda it: ad.default_device(it).__enter__(),
-        "reshard_bytes": lambda it: _core._reshard_bytes(it, rows, (8,), 4),
+        "reshard_bytes": lambda it: internal.reshard_bytes(it, rows, (8,), 4),
         "visualize_sharding": lambda it: ad.debug.visualize_sharding((8,), it),
         "make_array": lambda it: ad.make_array_from_callback((8,), it, lambda index: value[index]),
         "make_array of shards": lambda it: ad.make_array_from_single_device_arrays((8,), rows, [it] * 4),

@@ -107,7 +107,7 @@ class Never:
 def test_a_timeout_is_a_timeout_error(monkeypatch):
     from artifex_devices._placement import async_copy as host_copy
 
-    monkeypatch.setattr(host_copy, "_HostLeaf", Never)
+    monkeypatch.setattr(host_copy, "HostLeaf", Never)
     leaf = Never()
     coming = host_copy.HostCopy([leaf], None)
     assert not coming.done()

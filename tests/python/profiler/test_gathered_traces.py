@@ -71,7 +71,7 @@ def test_clocks_are_compared_until_the_error_is_small(answers, trips, monkeypatc
         assert all(begin <= end for begin, _, end in rows)
         return left.pop(0)
 
-    monkeypatch.setattr(recording._core, "_clock_difference", difference)
+    monkeypatch.setattr(recording.internal, "clock_difference", difference)
     assert recording._compared(SimpleNamespace(), 2) == answers[-1]
     assert counts == [64 * i for i in range(1, len(answers) + 1)]
     assert len(sent) == trips + 1

@@ -20,7 +20,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 import threadpoolctl
-from artifex_devices import _core
+from artifex_devices._core import internal
 from artifex_devices.roofline import measure_roofline, roofline
 from artifex_devices.roofline import measurement as roofline_measurement
 from artifex_devices.roofline.cache import cache_directory
@@ -55,7 +55,7 @@ def test_numbers_are_plausible_and_name_their_method(measured):
     assert {rate.how.split(",")[0] for rate in measured.streams} == {"STREAM copy", "STREAM triad"}
     conditions = measured.conditions
     assert 1 <= conditions.workers <= ad.Machine.live().usable_cpus
-    assert conditions.isa in _core._supported_isas()
+    assert conditions.isa in internal.supported_isas()
     assert conditions.together
     assert conditions.date.startswith("20")
     assert conditions.date.endswith("+00:00")
@@ -65,7 +65,7 @@ def test_numbers_are_plausible_and_name_their_method(measured):
     assert "GFLOP/s" in str(measured)
 
 
-@pytest.mark.parametrize("isa", _core._supported_isas())
+@pytest.mark.parametrize("isa", internal.supported_isas())
 def test_the_instruction_set_can_be_chosen(isa):
     found = measure_roofline(isa=isa, seconds=0.04, cache=False)
     assert found.conditions.isa == isa
@@ -237,10 +237,11 @@ def test_a_damaged_file_is_reported_and_measured_again(fresh, tmp_path, monkeypa
 
 def test_caveats_of_a_measurement_are_stored_with_it(fresh, tmp_path, monkeypatch):
     series = {"shares": [1.0, 0.5], "workers": 1, "bound_workers": 1}
-    monkeypatch.setattr(_core, "_measured_scope", lambda device: ([0], 2, 2))  # two workers, and one more lane
-    monkeypatch.setattr(_core, "_cgroup_cpus", lambda: None)
-    monkeypatch.setattr(_core, "_measure_gemm", lambda *_: {"rates": [5e9, 9e9], **series})
-    monkeypatch.setattr(_core, "_measure_streams", lambda *_: ({"copy": {"rates": [9e9], **series}}, 1 << 20, 1 << 25))
+    monkeypatch.setattr(internal, "measured_scope", lambda device: ([0], 2, 2))  # two workers, and one more lane
+    monkeypatch.setattr(internal, "cgroup_cpus", lambda: None)
+    monkeypatch.setattr(internal, "measure_gemm", lambda *_: {"rates": [5e9, 9e9], **series})
+    streams = {"copy": {"rates": [9e9], **series}}, 1 << 20, 1 << 25
+    monkeypatch.setattr(internal, "measure_streams", lambda *_: streams)
     first = measure_roofline(ad.devices()[0], cache=tmp_path)
     caveats = first.notes[:-1]
     assert any("only 1 of 2 workers could run" in note for note in caveats)

@@ -289,7 +289,7 @@ def test_a_quota_of_half_a_cpu(half_a_cpu: tuple[Path, str]) -> None:
     assert lines[-1] == "usable 1"
     done = python(
         "-c",
-        "from artifex_devices import _core; r = _core._cgroup_report(); print(r['cpus'], r['cpus_from'])",
+        "from artifex_devices import _core; r = _core.internal.cgroup_report(); print(r['cpus'], r['cpus_from'])",
         before=f"echo $$ > {group}/cgroup.procs",
     )
     assert (done.stdout, done.stderr) == (f"0.5 {group}/{file}\n", "")

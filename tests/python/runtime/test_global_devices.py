@@ -12,6 +12,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import _core
+from artifex_devices._core import internal
 from shared_worlds import clients_of, entered
 
 
@@ -74,30 +75,30 @@ def test_devices_of_other_processes_have_the_facts_of_their_process_but_no_memor
 
 def test_a_description_that_is_not_this_process_is_refused():
     machine = _core.Machine.from_synthetic("pack:1 numa:1 core:2 pu:1")
-    mine = _core._describe_process(machine, 2)
-    other = _core._describe_process(_core.Machine.from_synthetic("pack:2 numa:1 core:2 pu:1"), 2)
+    mine = internal.describe_process(machine, 2)
+    other = internal.describe_process(_core.Machine.from_synthetic("pack:2 numa:1 core:2 pu:1"), 2)
     assert mine[1:] == (2, [([0, 1], [0], [], 0, 2)], mine[3], [])
     with pytest.raises(ValueError, match="process_index is 2; expected 0 to 1, one of the 2 processes"):
-        _core._make_shared_client(machine, [mine, mine], 2)
+        internal.make_shared_client(machine, [mine, mine], 2)
     with pytest.raises(ValueError, match="process 1, which is this one, is described as 2 devices on 2 CPU domains"):
-        _core._make_shared_client(machine, [mine, other], 1)
+        internal.make_shared_client(machine, [mine, other], 1)
     with pytest.raises(ValueError, match="process 0 is described by 0 CPU domains and 1 memories"):
-        _core._make_shared_client(machine, [(mine[0], 2, [], mine[3], []), mine], 1)
+        internal.make_shared_client(machine, [(mine[0], 2, [], mine[3], []), mine], 1)
     with pytest.raises(ValueError, match="num_devices is 0; expected a number of devices from 1"):
-        _core._make_shared_client(machine, [(mine[0], 0, mine[2], mine[3], []), mine], 1)
+        internal.make_shared_client(machine, [(mine[0], 0, mine[2], mine[3], []), mine], 1)
 
 
 def test_joining_makes_the_base_world_and_only_before_its_first_use():
     code = """
 import artifex_devices as ad
 from artifex_devices import _core
-mine = _core._describe_process()
-client = _core._join_world([mine, mine], 1)
+mine = _core.internal.describe_process()
+client = _core.internal.join_world([mine, mine], 1)
 assert client is ad.devices()[0].client
 assert [d.id for d in ad.local_devices()] == [3, 4, 5]
 assert ad.device_put(1.5).device.id == 3
 try:
-    _core._join_world([mine, mine], 1)
+    _core.internal.join_world([mine, mine], 1)
 except RuntimeError as error:
     print(error)
 """

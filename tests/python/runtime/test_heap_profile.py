@@ -9,7 +9,8 @@ import artifex_devices as ad
 import numpy as np
 import proto_schema
 import pytest
-from artifex_devices import _core, xla_client
+from artifex_devices import xla_client
+from artifex_devices._core import internal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,7 +54,7 @@ class HeapSample(NamedTuple):
 
 
 def heap_profile(samples, time_ns=0):
-    return _core._heap_profile(list(samples), time_ns)
+    return internal.heap_profile(list(samples), time_ns)
 
 
 def read(data):

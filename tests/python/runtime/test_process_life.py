@@ -83,7 +83,7 @@ def test_importing_reads_no_topology_writes_nothing_and_changes_no_environment()
         import artifex_devices
         assert dict(os.environ) == before and signal.getsignal(signal.SIGINT) is handler
         assert os.sched_getaffinity(0) == mask and len(os.listdir("/proc/self/task")) == 1
-        assert not artifex_devices._core._base_client_exists()
+        assert not artifex_devices._core.internal.base_client_exists()
         artifex_devices.device_put(1.0)
         assert os.sched_getaffinity(0) == mask and dict(os.environ) == before
     """)

@@ -82,5 +82,5 @@ def test_a_mesh_that_is_left_out_of_order_is_left():
     with line:
         with pytest.raises(RuntimeError, match="Mesh: a mesh was left that is not the innermost one entered"):
             own.close()
-        assert ad._core._entered_meshes() == (line,)
-    assert ad._core._entered_meshes() == ()
+        assert ad._core.internal.entered_meshes() == (line,)
+    assert ad._core.internal.entered_meshes() == ()

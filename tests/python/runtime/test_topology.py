@@ -253,7 +253,7 @@ def test_import_loads_no_topology_and_starts_no_thread():
 import artifex_devices as ad
 from artifex_devices import _core
 threads = [line for line in open("/proc/self/status") if line.startswith("Threads:")][0].split()[1]
-print(_core._base_client_exists(), threads)
+print(_core.internal.base_client_exists(), threads)
 """
     assert run_python(code, OPENBLAS_NUM_THREADS="1").stdout.split() == ["False", "1"]
 

@@ -9,7 +9,7 @@ import threading
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import _core
+from artifex_devices._core import internal
 
 GUARD_OPTIONS = [name for name in ad.config.values if name.startswith("jax_transfer_guard")]
 
@@ -24,7 +24,7 @@ def options():
 
 
 def implicit(direction="host_to_device"):
-    _core._check_transfer(direction, False, (8,), np.dtype("float32"), "an ndarray", "cpu:1", operation="add")
+    internal.check_transfer(direction, False, (8,), np.dtype("float32"), "an ndarray", "cpu:1", operation="add")
 
 
 def test_a_put_to_where_the_array_is_is_not_a_transfer(line, devices):
@@ -242,7 +242,7 @@ def test_what_is_not_a_level(guard, value):
 
 def test_the_core_refuses_an_unknown_direction():
     with pytest.raises(ValueError, match="host-to-device, device-to-device, device-to-host"), ad.transfer_guard("log"):
-        _core._check_transfer("sideways", True, (), "float32", "a", "b")
+        internal.check_transfer("sideways", True, (), "float32", "a", "b")
 
 
 def test_assembly_and_constraints_are_implicit(line, devices):

@@ -11,7 +11,7 @@ import warnings
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import _core
+from artifex_devices._core import internal
 
 
 @pytest.fixture(autouse=True)
@@ -54,10 +54,10 @@ def test_strides_are_kept_in_order():
 
 def test_the_helper_for_assembly():
     x = np.arange(3)
-    assert _core._narrowed(x, "make_array_from_callback") is x
+    assert internal.narrowed(x, "make_array_from_callback") is x
     with ad.enable_x64(False):
-        assert _core._narrowed(x, "make_array_from_callback").dtype == np.int32
-        assert _core._narrowed(np.float16(2), "make_array_from_callback").dtype == np.float16
+        assert internal.narrowed(x, "make_array_from_callback").dtype == np.int32
+        assert internal.narrowed(np.float16(2), "make_array_from_callback").dtype == np.float16
 
 
 def test_scopes_nest_decorate_and_stay_in_their_thread():

@@ -60,7 +60,7 @@ def test_ctrl_c_as_a_collective_completes_is_the_error_of_the_call(monkeypatch, 
         executor=executor,
     )
     with monkeypatch.context() as patch:
-        patch.setattr(_core, "_is_tracing", interrupted)
+        patch.setattr(_core.internal, "is_tracing", interrupted)
         with pytest.raises(KeyboardInterrupt):
             f(X)
     np.testing.assert_array_equal(np.asarray(f(X)), np.tile(X.sum(0) * 16, (8, 1)))

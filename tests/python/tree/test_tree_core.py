@@ -4,7 +4,8 @@
 import sys
 
 import pytest
-from artifex_devices import _core, tree, tree_util
+from artifex_devices import tree, tree_util
+from artifex_devices._core import internal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -175,10 +176,10 @@ def test_structures_that_somebody_made_up_are_refused(node):
 
 
 def test_the_compiled_functions_check_their_arguments():
-    for function in (_core._tree_open, _core._tree_build, _core._tree_collect):
+    for function in (internal.tree_open, internal.tree_build, internal.tree_collect):
         with pytest.raises(TypeError, match="arguments; expected"):
             function(1)
     with pytest.raises(TypeError, match="got a tuple; expected a list"):
-        _core._tree_build(None, (), print)
+        internal.tree_build(None, (), print)
     with pytest.raises(TypeError, match="got a list; expected a set"):
-        _core._tree_open([], [], print, None, None)
+        internal.tree_open([], [], print, None, None)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import allocate, check_host_operand
 from artifex_devices._array_ops.core.operand_sharding import (
     OperandDevices,
@@ -22,7 +21,7 @@ from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, NamedSharding
+from artifex_devices._core import Array, NamedSharding, internal
 from artifex_devices.errors import ShardingTypeError
 
 _SHORTER = "give one for each dimension"
@@ -94,7 +93,7 @@ def on_host(operation: str, x: object, name: str) -> NDArray[Any]:
     is the variable in that text.
     """
     if isinstance(x, Array):
-        value: NDArray[Any] = _core._host_value(x, operation, f"read {name} first: {name} = ad.device_get({name})")
+        value: NDArray[Any] = internal.host_value(x, operation, f"read {name} first: {name} = ad.device_get({name})")
         return value
     return np.asarray(x)
 
@@ -295,7 +294,7 @@ def deliver(operation: str, result: Array, out: object, casting: Any = "same_kin
             got=target.dtype,
             fix=f"create it by np.empty({result.shape}, np.{result.dtype})",
         )
-    _core._host_result(result.sharding, result.shape, result.dtype, operation)
+    internal.host_result(result.sharding, result.shape, result.dtype, operation)
     everything = tuple(slice(0, size, 1) for size in result.shape)
     Source(operation, result, result.sharding).copy_box(target, everything, 0)
     return target

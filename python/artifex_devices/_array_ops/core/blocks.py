@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.operand_sharding import OperandDevices
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
-from artifex_devices._core import Array, Sharding
+from artifex_devices._core import Array, Sharding, internal
 from artifex_devices._runtime.cupy_arrays import cupy_blocks
 from artifex_devices._runtime.gpu_block import gpu_blocks, is_gpu_block
 
@@ -36,9 +35,9 @@ def local_arrays(operation: str, x: Array, writable: bool = False, some: bool = 
 
     Only the function that allocated x may write to them. With `some`, other tiles may be in other processes.
     """
-    if _core._is_on_cuda(x.sharding):
+    if internal.is_on_cuda(x.sharding):
         return gpu_blocks(cupy_blocks(operation, x, writable=writable, some=some) or ())
-    arrays: list[Any] = _core._local_arrays(x, writable, some)
+    arrays: list[Any] = internal.local_arrays(x, writable, some)
     return arrays
 
 
@@ -48,7 +47,7 @@ def copy_views(targets: list[Any], sources: list[Any]) -> None:
         for target, source in zip(targets, sources, strict=True):
             np.copyto(target, source)
     else:
-        _core._copy_views(targets, sources)
+        internal.copy_views(targets, sources)
 
 
 def piece_count(block: Any, piece_bytes: int | None = None) -> int:
@@ -71,7 +70,7 @@ class Tiling(NamedTuple):
 @clearable_cache(maxsize=1024)
 def tiling(sharding: Sharding, shape: tuple[int, ...], operation: str) -> Tiling:
     """Returns the Tiling of an array."""
-    parts, positions, tiles, boxes = _core._tiling(sharding, shape, operation)
+    parts, positions, tiles, boxes = internal.tiling(sharding, shape, operation)
     first: dict[int, int] = {}
     for number, tile in enumerate(tiles):
         first.setdefault(tile, number)
@@ -82,14 +81,14 @@ def tiling(sharding: Sharding, shape: tuple[int, ...], operation: str) -> Tiling
 
 @clearable_cache(maxsize=1024)
 def buffers_at(sharding: Sharding, positions: tuple[int, ...]) -> tuple[int, ...]:
-    return _core._buffers_at(sharding, positions)
+    return internal.buffers_at(sharding, positions)
 
 
 def allocate(
     operation: str, shape: tuple[int, ...], dtype: Any, sharding: Sharding, *, committed: bool
 ) -> tuple[Array, list[NDArray[Any]]]:
     """Returns a new Array and its buffers to write."""
-    array = _core._empty(shape, dtype, sharding, committed, operation)
+    array = internal.empty(shape, dtype, sharding, committed, operation)
     return array, local_arrays(operation, array, True, True)
 
 
@@ -117,7 +116,7 @@ def outputs_of(
                 got=target.shape,
                 fix=f"create it by np.empty({shape}, dtype)",
             )
-        _core._host_result(sharding, shape, target.dtype, operation)
+        internal.host_result(sharding, shape, target.dtype, operation)
     boxes = tiling(sharding, shape, operation).boxes
     return targets, [[target[box] if box else target for box in boxes] for target in targets]  # target[()] is a number
 
@@ -126,7 +125,7 @@ def moved_to(operation: str, x: Array, devices: OperandDevices, sharding: Shardi
     """Places x by `sharding` on `devices`. Every process with devices of either calls it."""
     if not x.sharding._same_devices(devices.sharding):
         check_move(operation, x, sharding)
-    return _core._moved(x, sharding, x.committed or devices.committed)
+    return internal.moved(x, sharding, x.committed or devices.committed)
 
 
 def check_move(operation: str, x: Array, sharding: Sharding) -> None:
@@ -141,7 +140,7 @@ def check_move(operation: str, x: Array, sharding: Sharding) -> None:
             got=f"one on {here} of another",
             fix="move it first: ad.device_put(x, y.sharding)",
         )
-    _core._check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, sharding, operation)
+    internal.check_transfer("device_to_device", False, x.shape, x.dtype, x.sharding, sharding, operation)
 
 
 def is_inside(box: Box, whole: Box) -> bool:
@@ -160,7 +159,7 @@ def covers(held: Sharding, wanted: Sharding, shape: tuple[int, ...], operation: 
 
     So all processes decide alike whether an operand has to be moved.
     """
-    return held._same_devices(wanted) and _core._covers(held, wanted, shape, operation)
+    return held._same_devices(wanted) and internal.covers(held, wanted, shape, operation)
 
 
 def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operation: str) -> list[NDArray[Any]]:
@@ -197,7 +196,7 @@ def views_at(
 def check_host_operand(operation: str, x: Any, sharding: Sharding) -> None:
     """Asks the transfer guards whether an ndarray may be copied to devices, and records it; numbers always may be."""
     if not isinstance(x, Array) and x.ndim:
-        _core._host_operand(x.shape, x.dtype, sharding, operation)
+        internal.host_operand(x.shape, x.dtype, sharding, operation)
 
 
 def run_all(tasks: Sequence[Callable[[], Any]], touched_bytes: int, spread_from: int | None = None) -> None:
@@ -211,4 +210,4 @@ def run_all(tasks: Sequence[Callable[[], Any]], touched_bytes: int, spread_from:
             task()
         return
     context = contextvars.copy_context()
-    _core._run_parallel([functools.partial(context.copy().run, task) for task in tasks])
+    internal.run_parallel([functools.partial(context.copy().run, task) for task in tasks])

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import PARALLEL_BYTES, local_arrays, tiling
 from artifex_devices._base.clearable_cache import clearable_cache
-from artifex_devices._core import Array, Sharding
+from artifex_devices._core import Array, Sharding, internal
 
 
 class _Grid(NamedTuple):
@@ -56,7 +55,7 @@ def is_small(*nbytes: int) -> bool:
 
 def fused_value(x: Array) -> NDArray[Any] | None:
     """Returns the full value of a small Array: a view if tiles are consecutive, None if no slab holds all of it."""
-    slab: NDArray[Any] | None = _core._slab_array(x)
+    slab: NDArray[Any] | None = internal.slab_array(x)
     if slab is None:
         return None
     shape = x.shape
@@ -84,8 +83,8 @@ def fused_values(operands: Sequence[Any]) -> list[Any] | None:
 def from_fused(operation: str, value: Any, dtype: Any, sharding: Sharding, *, committed: bool) -> Array:
     """Returns a new Array with the elements of an ndarray, cast as by NumPy's out=."""
     shape = value.shape
-    result = _core._empty(shape, dtype, sharding, committed, operation)
-    slab = _core._slab_array(result, True)
+    result = internal.empty(shape, dtype, sharding, committed, operation)
+    slab = internal.slab_array(result, True)
     if slab is None:
         buffers = local_arrays(operation, result, True, True)
         for buffer, box in zip(buffers, tiling(sharding, shape, operation).boxes, strict=True):

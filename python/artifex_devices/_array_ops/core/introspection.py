@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core import blocks
 from artifex_devices._array_ops.core.registry import implements, implements_each
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 
 # NumPy's code reads attributes, or calls functions that are implemented here.
 _WITH_OWN_CODE: tuple[Any, ...] = (
@@ -48,7 +47,7 @@ def _memory(x: object) -> list[Any]:
     """Returns the ndarrays on its memory: an Array's shards, and its full value if np.asarray(x) has cached it."""
     if not isinstance(x, Array):
         return [x]
-    value = _core._cached_host_value(x)
+    value = internal.cached_host_value(x)
     return [*blocks.local_arrays("shares_memory", x), *([] if value is None else [value])]
 
 

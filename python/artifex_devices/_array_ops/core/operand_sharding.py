@@ -10,11 +10,10 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from artifex_devices import _core
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.text import shortened_list
-from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
+from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding, internal
 from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._placement.reshard import reshard
 from artifex_devices.errors import ShardingTypeError
@@ -22,9 +21,9 @@ from artifex_devices.errors import ShardingTypeError
 # The mesh axes that shard each dimension, major to minor; () for a dimension that is not sharded.
 Spec = tuple[tuple[Hashable, ...], ...]
 
-spec_in = clearable_cache(maxsize=4096)(_core._spec_in)
-sharding_with = clearable_cache(maxsize=4096)(_core._sharding_with)
-any_explicit = _core._any_explicit
+spec_in = clearable_cache(maxsize=4096)(internal.spec_in)
+sharding_with = clearable_cache(maxsize=4096)(internal.sharding_with)
+any_explicit = internal.any_explicit
 
 
 def spec_of(x: Array) -> Spec:
@@ -114,7 +113,7 @@ def allowing_uneven(sharding: Sharding, other: Sharding) -> Sharding:
 
 def broadcast_specs(operation: str, devices: OperandDevices, shape: tuple[int, ...], arrays: Sequence[Array]) -> Spec:
     """Returns the spec of an element-wise result: each dimension is sharded as in the first operand that shards it."""
-    return _core._broadcast_specs(operation, devices.sharding, shape, arrays)
+    return internal.broadcast_specs(operation, devices.sharding, shape, arrays)
 
 
 def ids_text(sharding: Sharding) -> str:

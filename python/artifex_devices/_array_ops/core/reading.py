@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core import blocks
 from artifex_devices._array_ops.core.blocks import (
     Box,
@@ -27,7 +26,7 @@ from artifex_devices._array_ops.core.blocks import (
 )
 from artifex_devices._array_ops.core.operand_sharding import OperandDevices, Spec, sharding_with, spec_in
 from artifex_devices._base.checks import failure
-from artifex_devices._core import Array, Sharding
+from artifex_devices._core import Array, Sharding, internal
 
 # Writes one box of a result: fill(out, box, position of a device that holds it).
 Fill = Callable[[NDArray[Any], Box, int], None]
@@ -161,7 +160,7 @@ def element(operation: str, x: Array, index: tuple[Any, ...]) -> Any:
         places.append(place % size)
     if flat:
         places = [int(place) for place in np.unravel_index(places[0], x.shape)]
-    _core._host_element(x, operation)
+    internal.host_element(x, operation)
     return Source(operation, x, x.sharding).box(tuple(slice(place, place + 1, 1) for place in places), 0).item()
 
 

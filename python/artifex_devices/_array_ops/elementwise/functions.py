@@ -10,7 +10,6 @@ import numpy as np
 from numpy._core import umath
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_order, deliver, host_target, operand, replicated_array
 from artifex_devices._array_ops.core.operand_sharding import OperandDevices, any_explicit, common_devices, spec_of
 from artifex_devices._array_ops.core.reading import SCALARS
@@ -19,7 +18,7 @@ from artifex_devices._array_ops.elementwise.ufuncs import elementwise, map_eleme
 from artifex_devices._array_ops.index.searching import nonzero
 from artifex_devices._array_ops.shape.reshaping import expand_dims
 from artifex_devices._base.checks import failure
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 from artifex_devices._runtime.gpu_block import is_gpu_block
 from artifex_devices.errors import ShardingTypeError
 
@@ -73,7 +72,7 @@ def where(condition: Any, *choices: Any) -> Any:
             np.copyto(out, parts[1], where=chosen)
             return
         one, other = (_dense(np.asarray(part, dtype), out.shape) for part in parts[1:])
-        _core._select(out, np.require(chosen, requirements=("C", "A")), one, other, stream)
+        internal.select(out, np.require(chosen, requirements=("C", "A")), one, other, stream)
 
     result: Array = map_elements("where", compute, inputs, (dtype,))[0]
     return result

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import check_target, check_ufunc_out, where_mask
 from artifex_devices._array_ops.core.blocks import check_host_operand, moved_to, outputs_of, run_all, tiling
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_values, is_small
@@ -28,7 +27,7 @@ from artifex_devices._array_ops.core.reading import SCALARS, Compute, operand_pa
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop_of, spread_from, write
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable
-from artifex_devices._core import Array, Sharding
+from artifex_devices._core import Array, Sharding, internal
 
 
 def elementwise(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -115,15 +114,15 @@ def _compute_on_slabs(
         alike = (x.sharding is sharding or x.sharding == sharding) and x.shape == shape
         if not alike and not _fits_every_shard(x, leader):
             return None
-        slab = _core._slab_array(x)
+        slab = internal.slab_array(x)
         if slab is None:
             return None
         if not alike:
             slab = slab.reshape((1,) * (1 + len(shape) - x.ndim) + x.shape)
         parts.append(slab)
         committed = committed or x.committed
-    out = _core._empty(shape, dtypes[0], sharding, committed, ufunc.__name__)
-    slab = _core._slab_array(out, True)
+    out = internal.empty(shape, dtypes[0], sharding, committed, ufunc.__name__)
+    slab = internal.slab_array(out, True)
     if slab is None:
         return None
     if writes_strided:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import array_operand, replicated_array
 from artifex_devices._array_ops.core.blocks import Box, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.fused_small import small_value
@@ -18,7 +17,7 @@ from artifex_devices._array_ops.core.operand_sharding import is_split, sharding_
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._base.checks import failure
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 from artifex_devices._runtime.gpu_block import host_value
 
 
@@ -91,7 +90,7 @@ def _read_by_host(operation: str, x: Array, index: tuple[NDArray[np.intp], ...])
     shape = (len(index), len(index[0]))
     repair = "i = ad.device_get(i)" if operation == "index" else f"np.{operation}(ad.device_get(x))"
     name = "i" if operation == "index" else "x"
-    _core._host_result(
+    internal.host_result(
         sharding_with(x.sharding, ()), shape, np.dtype(np.intp), operation, f"read {name} first: {repair}"
     )
     return index
@@ -187,7 +186,7 @@ def _find(x: Array, index: bool, counts: bool, equal_nan: bool) -> _Found:
         missing = _Values(missing.values[:1], missing.first[:1], np.array([len(order)], np.intp))
     size = len(numbers.values) + len(missing.values)
     repair = "read x first: np.unique(ad.device_get(x))"
-    _core._host_result(sharding_with(x.sharding, ()), (size,), x.dtype, "unique", repair)
+    internal.host_result(sharding_with(x.sharding, ()), (size,), x.dtype, "unique", repair)
     return _Found(numbers, missing)
 
 

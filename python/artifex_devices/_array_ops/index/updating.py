@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import as_operand
 from artifex_devices._array_ops.core.blocks import (
     Box,
@@ -29,7 +28,7 @@ from artifex_devices._array_ops.index.selection import Selection, parse
 from artifex_devices._base.checks import failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 
 _METHODS = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "get")
 
@@ -167,7 +166,7 @@ def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, value
 def _check_numbers(operation: str, value: NDArray[Any]) -> None:
     """Raises TypeError for values of a dtype that devices do not support."""
     try:
-        _core._host_empty((0,), value.dtype)
+        internal.host_empty((0,), value.dtype)
     except TypeError as error:
         raise TypeError(f"{operation}: the values: {str(error).removeprefix('host_empty: ')}") from None
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
     Box,
@@ -39,7 +38,7 @@ from artifex_devices._array_ops.core.operand_sharding import (
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable
-from artifex_devices._core import Array, Sharding
+from artifex_devices._core import Array, Sharding, internal
 from artifex_devices._runtime.gpu_block import is_gpu_block
 
 # One label for each dimension; dimensions with the same label are indexed together.
@@ -94,7 +93,7 @@ def _plan(
     numbers = [tuple(map(every.index, own)) for own in labels]
     arrays = [x for x in operands if isinstance(x, Array)]
     devices = common_devices(operation, arrays)
-    spec = _core._contract_specs(
+    spec = internal.contract_specs(
         operation,
         devices.sharding,
         arrays,
@@ -112,7 +111,7 @@ def _plan(
     summed = tuple(axis for axes in spec[len(out_labels) :] for axis in axes)
     out_spec = spec[: len(out_labels)]
     parts_of_sum = math.prod(places.parts[len(out_labels) :])
-    has_terms = _core._holds_complete_runs(work, parts_of_sum)
+    has_terms = internal.holds_complete_runs(work, parts_of_sum)
     if len(_plans) >= 4096:
         _plans.clear()
     _plans[key] = plan = _ContractionPlan(

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import (
     array_operand,
     check_reduction_out,
@@ -29,7 +28,7 @@ from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, S
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 from artifex_devices._runtime.gpu_block import is_gpu_block
 
 _UNSET: Any = np._NoValue
@@ -61,7 +60,7 @@ def fold(ufunc: np.ufunc, block: NDArray[Any], axes: tuple[int, ...]) -> Any:
     while first - 1 in axes:
         first -= 1
     folded: Any = np.empty([1 if first <= d <= last else size for d, size in enumerate(block.shape)], np.float32)
-    _core._fold(_FOLDS[ufunc], block, first, last + 1, folded)
+    internal.fold(_FOLDS[ufunc], block, first, last + 1, folded)
     rest = tuple(axis for axis in axes if axis < first)
     return ufunc.reduce(folded, axis=rest, keepdims=True) if rest else folded
 
@@ -71,7 +70,7 @@ def widened(block: NDArray[Any]) -> NDArray[Any]:
     if block.dtype.name not in ("float16", "bfloat16") or is_gpu_block(block) or not block.flags.c_contiguous:
         return block
     wide = np.empty(block.shape, np.float32)
-    _core._widen(block, wide)
+    internal.widen(block, wide)
     return wide
 
 

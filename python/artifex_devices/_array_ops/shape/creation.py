@@ -11,7 +11,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
-from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import as_array, check_order, on_host, size_tuple
 from artifex_devices._array_ops.core.blocks import Box, allocate
 from artifex_devices._array_ops.core.operand_sharding import is_split, sharding_with, spec_of
@@ -22,7 +21,7 @@ from artifex_devices._array_ops.shape.rearranging import copy_shards
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, NamedSharding, Sharding
+from artifex_devices._core import Array, NamedSharding, Sharding, internal
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.target import resolve_target, sharding_of_new
 from artifex_devices.layout import Format
@@ -132,7 +131,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     kept = tuple(axes if same[d] else () for d, axes in enumerate(spec))
     if any(is_split(array.sharding, axes) for axes, stays in zip(spec, same, strict=True) if not stays):
         # Only some devices hold the element of a sharded dimension of size 1.
-        array = _core._moved(array, sharding_with(array.sharding, kept), array.committed)
+        array = internal.moved(array, sharding_with(array.sharding, kept), array.committed)
     return copy_shards(
         "broadcast_to",
         array,

@@ -18,13 +18,13 @@ from artifex_devices._array_ops.core.operand_sharding import Spec, is_split, sha
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array
+from artifex_devices._core import Array, internal
 from artifex_devices.errors import ShardingTypeError
 
 
 def same_bytes(operation: str, x: Array, shape: tuple[int, ...], spec: Spec) -> Array:
     """Returns x with another shape and spec on the same memory, if each device has the same elements in that order."""
-    return _core._reinterpreted(x, shape, sharding_with(x.sharding, spec), operation)
+    return internal.reinterpreted(x, shape, sharding_with(x.sharding, spec), operation)
 
 
 @implements(np.reshape)
@@ -38,7 +38,7 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None
         return a if not copy else np.copy(a)
     if copy is False:
         _check_row_major(a, shape)
-    result = same_bytes("reshape", a, shape, _core._reshape_spec(a, shape))
+    result = same_bytes("reshape", a, shape, internal.reshape_spec(a, shape))
     return np.copy(result) if copy else result
 
 

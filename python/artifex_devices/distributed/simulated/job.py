@@ -7,8 +7,7 @@ import contextvars
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from artifex_devices import _core
-from artifex_devices._core import Client
+from artifex_devices._core import Client, internal
 from artifex_devices._runtime.process_clients import clients_of
 from artifex_devices.config import config
 from artifex_devices.distributed import exchange
@@ -86,8 +85,8 @@ class SimulatedJob:
         """Runs the function in one process; records what it returns or raises, and reports its end."""
         outcome, transport = self.outcomes[number], self._transports[number]
         member = Membership(transport, client)
-        frame = _core._push_world(client)
-        _core._set_trace_process(number)
+        frame = internal.push_world(client)
+        internal.set_trace_process(number)
         membership.current.set(member)
         try:
             value = function()
@@ -110,7 +109,7 @@ class SimulatedJob:
         else:
             self.scheduler.log(number, "return", type(outcome.value).__name__)
         finally:
-            _core._pop_world(frame)
+            internal.pop_world(frame)
         outcome.has_ended = True
         if outcome.error is None or isinstance(outcome.error, SystemExit):
             member.leave(_ENDED)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artifex_devices import _core, _planner
+from artifex_devices import _planner
 from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices._core import internal
 from artifex_devices.planner.training.config import TrainingConfig
 from artifex_devices.planner.training.values import MEMORY_PARTS, TIME_PARTS, TrainingSeconds, TrainingStage
 
@@ -36,7 +37,7 @@ def waterfall_svg(title: str, expected: TrainingSeconds, roofline: float) -> Pic
         texts = [f"{name} communication behind computation"] * len(_KINDS)
         bars.append((f"hidden {name}", [0.0, value, 0.0], texts, seconds_text(value), True))
     notes = [_SECONDS_FROM, *(["dashed: communication that is hidden behind computation"] if hidden else [])]
-    return Picture(_core._bar_chart_svg(title, list(_KINDS), bars, roofline, "roofline", True, notes))
+    return Picture(internal.bar_chart_svg(title, list(_KINDS), bars, roofline, "roofline", True, notes))
 
 
 def memory_svg(title: str, stages: Sequence[TrainingStage], available: int) -> Picture:
@@ -54,7 +55,7 @@ def memory_svg(title: str, stages: Sequence[TrainingStage], available: int) -> P
         *([f"{left} stages in the middle are left out"] if left else []),
     ]
     name = "memory of a device"
-    return Picture(_core._bar_chart_svg(title, list(MEMORY_PARTS), bars, float(available), name, False, notes))
+    return Picture(internal.bar_chart_svg(title, list(MEMORY_PARTS), bars, float(available), name, False, notes))
 
 
 def schedule_svg(title: str, config: TrainingConfig, stages: Sequence[TrainingStage], microbatches: int) -> Picture:
@@ -83,4 +84,4 @@ def schedule_svg(title: str, config: TrainingConfig, stages: Sequence[TrainingSt
         _SECONDS_FROM,
     ]
     rows = [f"stage {i}" for i in range(len(stages))]
-    return Picture(_core._schedule_svg(title, rows, kinds, tiles, notes))
+    return Picture(internal.schedule_svg(title, rows, kinds, tiles, notes))

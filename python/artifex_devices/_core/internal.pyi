@@ -1,0 +1,1708 @@
+# SPDX-License-Identifier: Apache-2.0
+# Made by tools/make_stubs.py --generate from the built extension.
+"""
+What the Python files of the package use of the core.
+"""
+
+import collections.abc
+import typing
+
+import artifex_devices.unpickle
+from artifex_devices._core import (
+    Array,
+    Client,
+    Cluster,
+    Device,
+    DeviceAssignment,
+    DeviceList,
+    DeviceTopology,
+    Layout,
+    Machine,
+    Memory,
+    Mesh,
+    Rendezvous,
+    Sharding,
+)
+
+__all__: list[str] = [
+    "JOINED_BY_PCI",
+    "MEETING_HEAD_BYTES",
+    "SHARED_TRACE_MEETING",
+    "UNCONSTRAINED",
+    "Chain",
+    "FlightEvent",
+    "FlightGroup",
+    "FlightRecord",
+    "FlightRecorder",
+    "HostLeaf",
+    "MemoryWindow",
+    "MeshDevices",
+    "MessageChain",
+    "OpenWorld",
+    "Participant",
+    "ProcessMap",
+    "SavePart",
+    "Scheduler",
+    "SharedLanes",
+    "SharedMeeting",
+    "StoredCheckpoint",
+    "TraceRecording",
+    "TransferRecording",
+    "Unconstrained",
+    "WorldScope",
+    "abandon_scope",
+    "add_stored",
+    "adopt",
+    "all_reduce",
+    "allocate_and_free",
+    "any_explicit",
+    "array_from_callback",
+    "array_from_dlpack",
+    "array_from_parts",
+    "array_from_pickle",
+    "array_memory",
+    "arrive",
+    "axis_groups",
+    "bar_chart_svg",
+    "base_client_exists",
+    "batch_share",
+    "broadcast_specs",
+    "buffers_at",
+    "build_facts",
+    "cached_host_value",
+    "call_sleeping_at_exit",
+    "canonical_memory_kind",
+    "cgroup_cpus",
+    "cgroup_report",
+    "check_allocator",
+    "check_cuda_device",
+    "check_int",
+    "check_scope",
+    "check_transfer",
+    "checkpoint_array",
+    "client_of_cluster",
+    "client_of_named_platform",
+    "client_of_platform",
+    "clock_difference",
+    "close",
+    "cluster_from_tables",
+    "compare_flight_records",
+    "config_read",
+    "config_write",
+    "contract_specs",
+    "copy_isa",
+    "copy_to_host",
+    "copy_views",
+    "covers",
+    "create_lanes",
+    "creation_line",
+    "cuda_report",
+    "current_client",
+    "default_device",
+    "describe_gpus",
+    "describe_process",
+    "device_assignment",
+    "device_list_from_pickle",
+    "device_topology",
+    "devices",
+    "divide",
+    "empty",
+    "enter_scope",
+    "entered_meshes",
+    "exchange_paths",
+    "find_accelerators",
+    "find_device",
+    "find_memory",
+    "flight_timeline",
+    "fold",
+    "forget_recent",
+    "get_leaf",
+    "gpu_buffers",
+    "gpu_cluster",
+    "have_elements",
+    "heap_profile",
+    "holds_complete_runs",
+    "host_element",
+    "host_empty",
+    "host_operand",
+    "host_result",
+    "host_value",
+    "hybrid_mesh_order",
+    "is_constant",
+    "is_on_cuda",
+    "is_same_meeting",
+    "is_tracing",
+    "join_gpu_world",
+    "join_world",
+    "last_level_cache_bytes",
+    "layout_from_text",
+    "leave_scope",
+    "likeness",
+    "local_arrays",
+    "machine_node",
+    "make_client",
+    "make_cluster",
+    "make_mesh",
+    "make_shared_client",
+    "measure_gemm",
+    "measure_streams",
+    "measured_scope",
+    "meeting_record",
+    "memory_policy",
+    "mesh_from_pickle",
+    "moved",
+    "named_sharding_from_pickle",
+    "narrowed",
+    "new_scheduler",
+    "parse_world",
+    "placed_mesh_svg",
+    "plan_cpu_shares",
+    "plan_gpu_shares",
+    "platform_option",
+    "pop_world",
+    "prefers_gpus",
+    "process_groups",
+    "process_parts",
+    "push_world",
+    "put_leaf",
+    "put_leaves",
+    "read_flight_record",
+    "read_meeting_record",
+    "read_nvml",
+    "real_path",
+    "reinterpreted",
+    "release_dropped_owners",
+    "reshape_spec",
+    "reshard_bytes",
+    "run_parallel",
+    "safe_repr",
+    "schedule_svg",
+    "scoped_option",
+    "select",
+    "set_num_cpu_devices",
+    "set_thread_caller",
+    "set_trace_process",
+    "sharding_with",
+    "shutdown",
+    "single_device_sharding_from_pickle",
+    "slab_array",
+    "spec_in",
+    "supported_isas",
+    "take",
+    "take_cpu_share",
+    "tiling",
+    "tpu_cluster",
+    "trace_begin",
+    "trace_clock",
+    "trace_collective",
+    "trace_event",
+    "trace_meetings",
+    "transfer_is_guarded",
+    "tree_build",
+    "tree_collect",
+    "tree_compose",
+    "tree_equal",
+    "tree_num_leaves",
+    "tree_of_rows",
+    "tree_open",
+    "tree_paths",
+    "tree_rows",
+    "tree_text",
+    "trim",
+    "unpickle_functions",
+    "use_participant_variable",
+    "value_digest",
+    "widen",
+    "write_platform_option",
+    "write_scoped_option",
+    "x64_enabled",
+]
+
+class OpenWorld:
+    pass
+
+class WorldScope:
+    """
+    Context manager of `simulate`: opens a world and leaves it.
+    """
+
+    def __enter__(self) -> Client:
+        """
+        Opens the world and returns its client.
+        """
+
+    def __exit__(self, kind: typing.Any, error: typing.Any, trace: typing.Any) -> None:
+        """
+        Returns to the world around this one.
+        """
+
+    def __init__(self, make: typing.Any, all_threads: bool, make_outer: typing.Any = None) -> None:
+        """
+        `make_outer`: creates the client of a world around it, or None.
+        """
+
+class MemoryWindow:
+    """
+    Memory use of arrays on the devices of the current world, from now to close().
+    """
+
+    def __init__(self) -> None: ...
+    def close(self) -> None:
+        """
+        Stops counting. A second call does nothing.
+        """
+
+    def live(self, top: int) -> tuple[int, int, list[typing.Any]]:
+        """
+        Returns the number and bytes of the live Arrays of its world, and (bytes, Array) of the largest `top` ones.
+        """
+
+    def physical_bytes(self) -> int:
+        """
+        Returns the bytes now in use, by all worlds, in the memories of the world's devices.
+        """
+
+    def use(self) -> list[typing.Any]:
+        """
+        Returns (at_start, in_use, peak, allocated, freed) in bytes for each device.
+        """
+
+    @property
+    def devices(self) -> tuple[typing.Any, ...]:
+        """
+        Devices of the window, by id (tuple of Device).
+        """
+
+class Unconstrained:
+    """
+    The type of PartitionSpec.UNCONSTRAINED.
+    """
+
+    def __reduce__(self) -> str: ...
+    def __repr__(self) -> str: ...
+
+class HostLeaf:
+    """
+    An asynchronous copy of one Array to the host.
+    """
+
+    def done(self) -> bool: ...
+    def value(self) -> typing.Any: ...
+    def wait(self, seconds: float | None) -> bool: ...
+
+class TransferRecording:
+    """
+    Records the transfers of this process from now to stop().
+    """
+
+    def __init__(self) -> None: ...
+    def lines(self) -> list[typing.Any]:
+        """
+        Rows of direction, file, line, calls and bytes.
+        """
+
+    def routes(self) -> list[typing.Any]:
+        """
+        Rows of direction, source, kind of its device, destination, kind of its device, calls and bytes.
+        """
+
+    def stop(self) -> None: ...
+
+class SavePart:
+    """
+    What one process writes of a checkpoint.
+    """
+
+    def __init__(self, operation: str) -> None: ...
+    def add_arrays(self, leaves: list[typing.Any]) -> tuple[typing.Any, ...]:
+        """
+        Takes the boxes of the Arrays among the leaves that this process owns. Returns the client of the first Array that spans processes, None without one, and the numbers of the leaves that are not Arrays.
+        """
+
+    def add_ndarrays(self, ndarrays: dict[typing.Any, typing.Any], operation: str) -> None:
+        """
+        Takes all of ndarrays, which must not change, and NumPy scalars, by their number in the leaves.
+        """
+
+    def write(self, folder: str, names: collections.abc.Sequence[str], process: int) -> None:
+        """
+        Writes the files of a process, with a name for each leaf, and waits for the storage.
+        """
+
+    @property
+    def bytes(self) -> int:
+        """
+        Bytes of all boxes.
+        """
+
+    @property
+    def bytes_written(self) -> int:
+        """
+        Bytes written so far.
+        """
+
+class StoredCheckpoint:
+    """
+    The headers of all files of a checkpoint.
+    """
+
+    def __init__(self, path: str, operation: str) -> None:
+        """
+        Reads the headers of a folder, of one safetensors file, or of the files of an index.
+        """
+
+    def arrays(self, type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
+        """
+        By name, an instance of a NamedTuple of number, shape, dtype or None, and stored type.
+        """
+
+    def describe(self, array_type: type[typing.Any], part_type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
+        """
+        By name, an instance of a NamedTuple of shape, dtype or None, stored type, parts, which are instances of one of file, origin, shape and bytes, and whether the shape is derived from the parts.
+        """
+
+    def read(self, requests: list[typing.Any], verify: bool, operation: str) -> int:
+        """
+        Fills Arrays of _checkpoint_array and ndarrays: (number of the stored array, destination) for each. Returns the number of bytes read.
+        """
+
+    @property
+    def process_count(self) -> typing.Any:
+        """
+        Number of processes that saved it; None without checkpoint.json.
+        """
+
+    @property
+    def values(self) -> str:
+        """
+        JSON of the Python values.
+        """
+
+class ProcessMap:
+    """
+    Which processes run the participants of a mesh.
+    """
+
+    def __init__(
+        self,
+        process: int,
+        sizes: collections.abc.Sequence[int],
+        holders: collections.abc.Sequence[collections.abc.Sequence[int]],
+    ) -> None: ...
+    def groups_across(self, groups: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
+        """
+        Fields of a CrossProcessGroups: what of these groups spans processes, or None.
+        """
+
+    def meeting_sets(self) -> tuple[typing.Any, ...]:
+        """
+        Every set of processes that collectives over these axes bring together with this one.
+        """
+
+    def same_parts(self, unnamed: collections.abc.Sequence[int]) -> typing.Any:
+        """
+        Fields of a CrossProcessGroups: the processes with the same parts of a value sharded over all other axes, or None.
+        """
+
+    @property
+    def here(self) -> tuple[typing.Any, ...]:
+        """
+        Participants of this process.
+        """
+
+    @property
+    def processes(self) -> tuple[typing.Any, ...]:
+        """
+        All processes that run a participant, ascending.
+        """
+
+class Participant:
+    """
+    One run of a body; created by a scheduler.
+    """
+
+class Scheduler:
+    """
+    The participants of a session; see new_scheduler.
+    """
+
+    def begin_turns(
+        self, executor: typing.Any, caller: typing.Any, context: typing.Any, fibers: list[typing.Any]
+    ) -> None:
+        """
+        Starts turns of participants that share a thread. A fiber is (switch, [executor]).
+        """
+
+    def close(self) -> None:
+        """
+        Ends the call: its participants cannot call collectives any more, and their objects are released.
+        """
+
+    def end_turns(self) -> None:
+        """
+        Clears the executor of each fiber.
+        """
+
+    def ended(self, me: typing.Any, outcome: typing.Any) -> typing.Any:
+        """
+        Returns the participant that begins in its fiber, or None.
+        """
+
+    def enter(self) -> typing.Any:
+        """
+        Returns the participant that begins in the fiber of the calling greenlet, or None.
+        """
+
+    def keep_order(self) -> list[typing.Any]:
+        """
+        Makes only the caller choose the next participant. Returns those already chosen, the next one last.
+        """
+
+    def know(
+        self,
+        operation: str,
+        axis_name: typing.Any,
+        x: typing.Any,
+        collective: typing.Any,
+        groups: list[typing.Any],
+        signature: int,
+    ) -> None:
+        """
+        Makes arrive handle arrays like x, with one group for each participant or one for all.
+        """
+
+    def next(self) -> typing.Any:
+        """
+        Returns the switch to the participant with the next turn, or to the caller.
+        """
+
+    def open(self, session: typing.Any, outcomes: list[typing.Any], rows: list[typing.Any]) -> None:
+        """
+        Starts a call.
+        """
+
+    def participants(self) -> list[typing.Any]:
+        """
+        Returns the participants of the call; none after its end.
+        """
+
+    def plain(self, code: typing.Any) -> None:
+        """
+        Makes waits of this body plain where the code `root` calls it.
+        """
+
+    def raised(self, me: typing.Any, is_own: bool) -> typing.Any:
+        """
+        Returns None, as no participant begins after a failure.
+        """
+
+    def resumed(self, me: typing.Any) -> None:
+        """
+        Reports that it has the turn again.
+        """
+
+    def suspend(self, me: typing.Any) -> typing.Any:
+        """
+        Suspends it and returns the switch to the participant with the next turn, or to the caller.
+        """
+
+    def suspended(self) -> list[typing.Any]:
+        """
+        Returns the positions of the waiting participants, in the order of suspension.
+        """
+
+    def turn_of(self, position: int) -> typing.Any:
+        """
+        Returns the switch to a participant that has begun.
+        """
+
+    def wait_by(self, wait: typing.Any, root: typing.Any, foreign: tuple[typing.Any, ...]) -> None:
+        """
+        Makes waits call wait(me, frame), unless they are plain. All are plain while no module of `foreign` is imported.
+        """
+
+class Chain:
+    """
+    This process's part of a reduction over the processes of one host.
+    """
+
+    def advance(self, seconds: float) -> bool:
+        """
+        Continues, waiting at most `seconds` for other processes. Returns whether everything is done.
+        """
+
+    @property
+    def progress(self) -> int:
+        """
+        Number of pieces combined or received so far.
+        """
+
+class MessageChain:
+    """
+    This process's part of a reduction over processes that share no memory. Its lanes: 0 from and 3 to the process before it, 1 to and 2 from the process after it.
+    """
+
+    def __init__(
+        self, memory: list[typing.Any], kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
+    ) -> None:
+        """
+        memory: of each lane a uint8 ndarray (slots, bytes of a piece), or None. The others as _SharedLanes.chain.
+        """
+
+    def advance(self) -> bool:
+        """
+        Does what the messages so far permit. Returns whether everything is done but the last messages.
+        """
+
+    def begin_messages(self) -> list[typing.Any]:
+        """
+        Returns (lane, number, bytes) of the messages to begin now; the slot is number % slots.
+        """
+
+    def ended(self, lane: int, number: int) -> None:
+        """
+        Records that a message has been sent or received.
+        """
+
+class SharedLanes:
+    """
+    Messages and streams between the processes of one host.
+    """
+
+    most_letter_bytes: typing.ClassVar[int] = 8000
+
+    def __init__(self, me: int, files: collections.abc.Sequence[int]) -> None: ...
+    def chain(
+        self, before: int, after: int, kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
+    ) -> Chain:
+        """
+        Creates this process's part of a reduction of flat blocks. before, after: its peers in the chain, or -1. out: its share of the result, from element `begin` on. handed_on: end of the elements that processes before it need.
+        """
+
+    def post(self, receivers: collections.abc.Sequence[int], message: bytes) -> None:
+        """
+        Sends a message to each receiver. Never waits.
+        """
+
+    def skip(self, senders: collections.abc.Sequence[int]) -> None:
+        """
+        Discards the next message of each sender.
+        """
+
+    def take(self, senders: collections.abc.Sequence[int]) -> list[typing.Any]:
+        """
+        Returns the oldest message of each sender (bytes), which must have arrived.
+        """
+
+    def wait(self, senders: collections.abc.Sequence[int], seconds: float) -> bool:
+        """
+        Waits at most `seconds`. Returns whether a message of each sender has arrived.
+        """
+
+class FlightGroup:
+    """
+    Processes that meet.
+    """
+
+    def meet(self, text: str, digest: bytes) -> None:
+        """
+        Records that a meeting begins; `last` is its number.
+        """
+
+    @property
+    def last(self) -> int:
+        """
+        The number of the meeting that began last.
+        """
+
+class FlightRecorder:
+    """
+    The file with the last operations of this process; OSError where it cannot be made.
+    """
+
+    def __init__(self, path: str, process: int, process_count: int, host: str) -> None: ...
+    def end(self, number: int, bytes: int = 0) -> None:
+        """
+        Records that an event has ended well, and the bytes that this process sent and received.
+        """
+
+    def exchange(self, text: str, in_shared_memory: bool) -> int:
+        """
+        Records that bytes begin to move; returns the number of the event.
+        """
+
+    def fail(self, number: int, bytes: int = 0) -> None:
+        """
+        Records that an event has ended by an error.
+        """
+
+    def group(self, processes: collections.abc.Sequence[int]) -> FlightGroup:
+        """
+        Returns a group of processes, given their numbers, ascending.
+        """
+
+    def leave(self) -> None:
+        """
+        Records that this process has left its job.
+        """
+
+class FlightEvent:
+    """
+    An operation between processes, as it was recorded.
+    """
+
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def digest(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def operation(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def processes(self) -> str: ...
+    @property
+    def route(self) -> str: ...
+    @property
+    def turn(self) -> int: ...
+
+class FlightRecord:
+    """
+    The last operations of a process.
+    """
+
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def event_count(self) -> int: ...
+    @property
+    def events(self) -> list[FlightEvent]: ...
+    @property
+    def has_left(self) -> bool: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def process(self) -> int: ...
+    @property
+    def process_count(self) -> int: ...
+
+class SharedMeeting:
+    """
+    Meetings of processes of one host, through shared memory.
+    """
+
+    def __init__(
+        self, lanes: SharedLanes, others: collections.abc.Sequence[int], mine: int, group: int, max_text: int
+    ) -> None:
+        """
+        others: the other members in the lanes. mine: the place of this process among all members.
+        """
+
+    def meet(
+        self, kind: int, digest: bytes, payload: bytes, text: str, flight: FlightGroup | None = None
+    ) -> list[bytes] | None:
+        """
+        Sends a record. Returns the payload of each member (bytes) if all of them come soon to the same operation; None otherwise: then the records of the others are still to be taken from the lanes, and the event that began in the flight record, if there is one, is to be ended.
+        """
+
+    def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
+        """
+        Sends a record, and leaves those of the others to be taken from the lanes.
+        """
+
+    @property
+    def sent(self) -> bytes:
+        """
+        The record that was sent last.
+        """
+
+class TraceRecording:
+    """
+    Records events of this process, and memory of the current world's devices, until stop().
+    """
+
+    def __init__(self, process: int) -> None: ...
+    def events(self) -> list[typing.Any]:
+        """
+        Rows of kind, process, device, thread, name, detail, begin, end, time that a participant ran before (all in ns), planned and moved bytes, meeting, file and line.
+        """
+
+    def memory(self) -> list[typing.Any]:
+        """
+        Rows of process, device, time in ns and bytes of arrays from then on.
+        """
+
+    def stop(self) -> None:
+        """
+        Ends the recording. A second call does nothing.
+        """
+
+    @property
+    def dropped(self) -> int:
+        """
+        Number of events and values that were not recorded, for lack of space.
+        """
+
+class MeshDevices:
+    """
+    Devices to lay a mesh over.
+    """
+
+    @staticmethod
+    def of_cluster(devices: list[typing.Any], text: collections.abc.Callable[..., typing.Any]) -> MeshDevices | None:
+        """
+        None unless all devices are of one cluster.
+        """
+
+    def __init__(
+        self,
+        devices: list[typing.Any],
+        text: collections.abc.Callable[..., typing.Any],
+        platform: str,
+        device_kind: str,
+        rows: collections.abc.Sequence[collections.abc.Sequence[int]],
+        without_coords: int,
+    ) -> None:
+        """
+        Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.
+        """
+
+    def exact_order(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float], split: bool
+    ) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, with the least modelled time.
+        """
+
+    def explain(
+        self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float]
+    ) -> tuple[typing.Any, ...]:
+        """
+        (title, source, network, wraps, axes, axes by id, places).
+        """
+
+    def jax_order(self, shape: collections.abc.Sequence[int], contiguous: bool, split: bool) -> typing.Any:
+        """
+        Positions of the devices for each place of the mesh, by JAX's rule.
+        """
+
+    @property
+    def platform(self) -> str:
+        """
+        Platform of the last device.
+        """
+
+def abandon_scope(owner: typing.Any) -> None:
+    """
+    Skips the scopes of this owner from now on, in all contexts.
+    """
+
+def add_stored(part: SavePart, stored: StoredCheckpoint, index: int, count: int) -> None:
+    """
+    Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.
+    """
+
+def adopt(
+    shape: typing.Any,
+    dtype: typing.Any,
+    sharding: Sharding,
+    parts: list[typing.Any],
+    given: collections.abc.Sequence[bool],
+    operation: str,
+) -> Array:
+    """
+    Returns an Array from one ndarray for each distinct buffer, sharing memory where no one else can write it.
+    """
+
+def all_reduce(kind: str, inputs: list[typing.Any], out: typing.Any) -> None:
+    """
+    Combines the inputs in their order, element by element, into `out`. `kind`: sum, prod, max or min. Strided inputs are copied.
+    """
+
+def allocate_and_free(nbytes: int, times: int, touch: bool) -> None:
+    """
+    Allocates a block of memory, writes to each of its pages where `touch` is set, and frees it, `times` times. For the benchmark family `threads`.
+    """
+
+def any_explicit(sharding: Sharding, axes: tuple[typing.Any, ...]) -> bool:
+    """
+    Whether one of the axes is Explicit: such a sharding may change only where the caller asks for it.
+    """
+
+def array_from_callback(
+    operation: str,
+    shape: typing.Any,
+    sharding: Sharding,
+    callback: collections.abc.Callable[..., typing.Any],
+    dtype: typing.Any,
+) -> Array: ...
+def array_from_dlpack(capsule: typing.Any, device: typing.Any, copy: typing.Any) -> Array: ...
+def array_from_parts(
+    operation: str,
+    shape: typing.Any,
+    sharding: Sharding,
+    parts: collections.abc.Sequence[typing.Any],
+    dtype: typing.Any,
+    is_stack: bool = False,
+    ours: collections.abc.Sequence[bool] = [],
+) -> Array: ...
+def array_from_pickle(
+    value: typing.Any, sharding: typing.Any, committed: bool, layout: str | None = None
+) -> typing.Any: ...
+def array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
+def arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
+    """
+    Returns the function to call before take, or None for an unknown collective.
+    """
+
+def axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
+    """
+    The groups of participants that differ along these axes only, each row-major over them as they are listed.
+    """
+
+def bar_chart_svg(
+    title: str,
+    kinds: collections.abc.Sequence[str],
+    bars: collections.abc.Sequence[
+        tuple[str, collections.abc.Sequence[float], collections.abc.Sequence[str], str, bool]
+    ],
+    limit: float,
+    limit_text: str,
+    is_waterfall: bool,
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total, is_aside.
+    """
+
+def base_client_exists() -> bool: ...
+def batch_share(sharding: Sharding, length: int, dimension: int) -> tuple[int, int]:
+    """
+    The first row of a dimension that this process holds, and the end of its rows.
+    """
+
+def broadcast_specs(
+    operation: str, placement: Sharding, shape: collections.abc.Sequence[int], arrays: collections.abc.Sequence[Array]
+) -> tuple[typing.Any, ...]:
+    """
+    The spec of an element-wise result of `shape`.
+    """
+
+def buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
+    """
+    Returns the number of the buffer at each position.
+    """
+
+def build_facts() -> dict[typing.Any, typing.Any]:
+    """
+    Returns the versions that the core was built with (dict of texts).
+    """
+
+def cached_host_value(array: Array) -> typing.Any:
+    """
+    Returns the value that np.asarray(array) has gathered and cached, or None.
+    """
+
+def call_sleeping_at_exit(function: typing.Any, x: typing.Any) -> typing.Any:
+    """
+    Calls function(x). A thread that CPython ends meanwhile, at interpreter exit, sleeps here: the frames of other extensions that called this function are not unwound.
+    """
+
+def canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...
+def cgroup_cpus() -> float | None:
+    """
+    CPUs that the cgroup's quota leaves, or None.
+    """
+
+def cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
+    """
+    Returns the limits of the process's cgroups (dict), their files, and the files that cannot be read.
+    """
+
+def check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
+def check_cuda_device(number: int, device: typing.Any) -> None:
+    """
+    Raises BufferError for memory of a GPU that this program does not have.
+    """
+
+def check_int(x: int, operation: str) -> None:
+    """
+    Raises OverflowError for an int that neither int64 nor uint64 holds.
+    """
+
+def check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
+def check_transfer(
+    direction: str,
+    explicit: bool,
+    shape: typing.Any,
+    dtype: typing.Any,
+    source: typing.Any,
+    target: typing.Any,
+    operation: str = "transfer",
+) -> None:
+    """
+    Raises TransferGuardError or logs, as the guards of this context say. Call it before data moves.
+
+    Args:
+        direction: "host_to_device", "device_to_device" or "device_to_host".
+        explicit: Whether the user asked for the transfer by name (the device_put family).
+        shape: Shape of the value, for the message; turned into text only when a message is needed, as the next three.
+        dtype: Dtype of the value.
+        source: Where the value is.
+        target: Where the value is to be placed.
+        operation: Name of the function that the user called.
+
+    Raises:
+        TransferGuardError: The guards refuse the transfer.
+    """
+
+def checkpoint_array(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> Array:
+    """
+    Returns an Array whose memory _StoredFiles.read writes.
+    """
+
+def client_of_cluster(cluster: Cluster) -> Client:
+    """
+    The world of its devices.
+    """
+
+def client_of_named_platform() -> Client:
+    """
+    Returns the current client for a call that names its platform, without checking jax_platform_name.
+    """
+
+def client_of_platform(platform: str) -> Client | None:
+    """
+    Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.
+    """
+
+def clock_difference(trips: collections.abc.Sequence[tuple[int, int, int]]) -> typing.Any:
+    """
+    Returns (ns that the other clock is ahead, error in ns) from round trips (sent, answered, returned), or None.
+    """
+
+def close() -> None:
+    """
+    Ends all workers, with a limit of time. Registered with atexit.
+    """
+
+def cluster_from_tables(content: dict[typing.Any, typing.Any], source: str) -> Cluster:
+    """
+    A Cluster of the tables of a cluster file, whose keys and types are checked.
+    """
+
+def compare_flight_records(records: collections.abc.Sequence[FlightRecord]) -> list[typing.Any]:
+    """
+    Returns (processes, last common meeting, [(process, next meeting)], processes behind, whether they are apart) for each group.
+    """
+
+def config_read(name: str) -> int: ...
+def config_write(name: str, value: int) -> None: ...
+def contract_specs(
+    operation: str,
+    placement: Sharding,
+    arrays: collections.abc.Sequence[Array],
+    labels: collections.abc.Sequence[collections.abc.Sequence[int]],
+    sizes: collections.abc.Sequence[int],
+    out_rank: int,
+) -> tuple[typing.Any, ...]:
+    """
+    The spec of each label of a contraction; the first `out_rank` labels are the dimensions of the result.
+    """
+
+def copy_isa() -> str:
+    """
+    Returns the instruction set that copies use.
+    """
+
+def copy_to_host(array: Array) -> HostLeaf: ...
+def copy_views(destinations: list[typing.Any], sources: list[typing.Any]) -> None:
+    """
+    Copies each source ndarray to the destination of its index, on several threads. They must not overlap.
+    """
+
+def covers(held: Sharding, wanted: Sharding, shape: typing.Any, operation: str) -> bool:
+    """
+    Whether each device, of any process, holds at least the part that `wanted` gives it; both have the same devices.
+    """
+
+def create_lanes(count: int) -> int:
+    """
+    Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor, which the caller must close.
+    """
+
+def creation_line(array: Array) -> typing.Any: ...
+def cuda_report() -> dict[typing.Any, typing.Any]:
+    """
+    Returns what the CUDA driver reports, and why CUDA is not usable ("problem" and "fix", else empty).
+    """
+
+def current_client() -> Client: ...
+def default_device() -> Device: ...
+def describe_gpus(
+    ordinals: collections.abc.Sequence[int],
+) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
+    """
+    As _describe_process, with these GPUs.
+    """
+
+def describe_process(
+    machine: Machine | None = None, num_devices: int | None = None, platform: str = "cpu"
+) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
+    """
+    Returns the description of this process for the others (a tuple that pickles): with these devices, or by default the base client's.
+    """
+
+def device_assignment(data: typing.Any) -> DeviceAssignment: ...
+def device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
+def device_topology(data: typing.Any) -> DeviceTopology: ...
+def devices() -> list[typing.Any]: ...
+def divide(array: typing.Any, by: float) -> None:
+    """
+    Divides a dense array of 16-bit floats in place, each number in float32.
+    """
+
+def empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
+    """
+    Returns an Array whose memory the caller writes through _local_arrays or _slab_array.
+    """
+
+def enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
+def entered_meshes() -> tuple[typing.Any, ...]: ...
+def exchange_paths(a: str, b: str, operation: str) -> bool:
+    """
+    Exchanges two folders in one step. Returns False where the file system cannot.
+    """
+
+def find_accelerators(machine: Machine | None, root: str, nvml_library: str | None) -> dict[typing.Any, typing.Any]: ...
+def find_device(platform: str, id: int) -> Device: ...
+def find_memory(platform: str, id: int, kind: str) -> Memory: ...
+def flight_timeline(
+    records: collections.abc.Sequence[FlightRecord],
+) -> tuple[list[typing.Any], list[int], list[typing.Any]]:
+    """
+    Returns [(host, ns that its clock is ahead, error in ns or -1)], the clock of each record, and [(operation, processes, [(record, event, begin in ns, end in ns)], place of the last member, ns that the others waited)].
+    """
+
+def fold(kind: str, array: typing.Any, first: int, last: int, out: typing.Any) -> None:
+    """
+    Reduces 16-bit floats in float32 over dimensions [first, last).
+    """
+
+def forget_recent() -> None:
+    """
+    Clears the caches of meshes, shardings and index maps.
+    """
+
+def get_leaf(array: Array) -> typing.Any: ...
+def gpu_buffers(array: Array, writable: bool = False, some: bool = False) -> typing.Any:
+    """
+    Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. The arguments are those of _local_arrays.
+    """
+
+def gpu_cluster(
+    gpu: str,
+    nodes: int,
+    chips_per_node: int | None,
+    network_bandwidth: tuple[float, str] | None,
+    host_memory: tuple[float, str] | None,
+) -> Cluster: ...
+def have_elements(containers: list[typing.Any], elements: list[typing.Any]) -> bool:
+    """
+    Returns whether each list, dict or set has exactly the objects of its tuple, in their order; the elements of a dict are its keys, then its values.
+    """
+
+def heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
+def holds_complete_runs(sharding: Sharding, run: int) -> bool:
+    """
+    Whether in each process the tiles that it holds come in complete runs of this many.
+    """
+
+def host_element(array: Array, operation: str) -> None:
+    """
+    Checks the transfer guards for one element that is read from an Array, and records its transfer.
+    """
+
+def host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
+    """
+    Returns a writable ndarray in memory of the library's cache; locked by CUDA in a world of its GPUs.
+    """
+
+def host_operand(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> None:
+    """
+    Checks the transfer guards for an ndarray that a computation on devices reads, and records its transfer.
+
+    Args:
+        shape: Shape of the ndarray.
+        dtype: Its dtype.
+        sharding: Sharding whose devices read it, each its part.
+        operation: Name of the function that the user called.
+
+    Raises:
+        TransferGuardError: The guards refuse the transfer.
+    """
+
+def host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str, repair: str = "") -> None:
+    """
+    Checks the transfer guards for a result that is written to an ndarray, and records its transfer.
+
+    Args:
+        sharding: Sharding with which the result is computed.
+        shape: Shape of the result.
+        dtype: Dtype of the ndarray.
+        operation: Name of the function that the user called.
+        repair: How to read explicitly, for the error of a guard; empty for the usual way.
+
+    Raises:
+        TransferGuardError: The guards refuse the transfer.
+    """
+
+def host_value(array: Array, operation: str, repair: str) -> typing.Any:
+    """
+    Returns the value of an argument that an operation reads on the host, as a read-only ndarray.
+
+    Args:
+        array: The Array.
+        operation: Name of the function that the user called.
+        repair: How to read it explicitly, for the error of a transfer guard.
+
+    Raises:
+        TransferGuardError: The guards refuse the transfer.
+    """
+
+def hybrid_mesh_order(
+    granule_orders: collections.abc.Sequence[collections.abc.Sequence[int]],
+    inside: collections.abc.Sequence[int],
+    outside: collections.abc.Sequence[int],
+) -> typing.Any:
+    """
+    Positions of the devices for each place of a mesh over several granules.
+    """
+
+def is_constant(array: typing.Any) -> bool:
+    """
+    Returns whether an ndarray shows memory of Arrays or results that cannot be written.
+    """
+
+def is_on_cuda(sharding: Sharding) -> bool:
+    """
+    Returns whether Arrays with a sharding are in the memory of CUDA devices.
+    """
+
+def is_same_meeting(record: bytes, other: bytes) -> bool:
+    """
+    Returns whether two processes come to the same operation.
+    """
+
+def is_tracing() -> bool:
+    """
+    Whether a trace is open.
+    """
+
+def join_gpu_world(
+    processes: collections.abc.Sequence[
+        tuple[
+            str,
+            int,
+            collections.abc.Sequence[
+                tuple[
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    int,
+                    int,
+                ]
+            ],
+            collections.abc.Sequence[int],
+            collections.abc.Sequence[tuple[str, int | None]],
+        ]
+    ],
+    process_index: int,
+    ordinals: collections.abc.Sequence[int],
+) -> Client:
+    """
+    Makes the GPUs of all processes, each described by its _describe_gpus, the base client.
+    """
+
+def join_world(
+    processes: collections.abc.Sequence[
+        tuple[
+            str,
+            int,
+            collections.abc.Sequence[
+                tuple[
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    int,
+                    int,
+                ]
+            ],
+            collections.abc.Sequence[int],
+            collections.abc.Sequence[tuple[str, int | None]],
+        ]
+    ],
+    process_index: int,
+) -> Client:
+    """
+    Creates the base client with the devices of all processes, each described by its _describe_process.
+    """
+
+def last_level_cache_bytes() -> int:
+    """
+    Of the cores of all devices together; 0 where the system does not say.
+    """
+
+def layout_from_text(text: str) -> Layout: ...
+def leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
+def likeness(parts: list[typing.Any]) -> int:
+    """
+    Returns 2 if all parts are the same ndarray, 1 if they are ndarrays of one dtype and shape, else 0.
+    """
+
+def local_arrays(array: Array, writable: bool = False, some: bool = False) -> list[typing.Any]:
+    """
+    Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless `some`. Only the function that created the Array by _empty may set `writable`.
+    """
+
+def machine_node(machine: Machine, accelerators: list[typing.Any], source: str) -> dict[typing.Any, typing.Any]:
+    """
+    Parts of a node of the machine's accelerators or, without any, of its CPU domains.
+    """
+
+def make_client(
+    machine: Machine | None,
+    num_devices: int | None,
+    bytes_limit: int | None,
+    compile_only: bool,
+    allocator: tuple[int, float, bool, int] | None = None,
+    asynchronous: bool = True,
+    platform: str = "cpu",
+    device_kind: str | None = None,
+    seed: int | None = None,
+    devices_per_gpu: int = 1,
+) -> Client:
+    """
+    `device_kind`: a GPU of the catalogue, for the platform "gpu". `seed`: copies are deferred, in an order drawn from it. `devices_per_gpu`: for the platform "cuda", in tests.
+    """
+
+def make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
+    """
+    A Cluster of a dict such as `Cluster.parts`.
+    """
+
+def make_mesh(axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any) -> Mesh: ...
+def make_shared_client(
+    machine: Machine,
+    processes: collections.abc.Sequence[
+        tuple[
+            str,
+            int,
+            collections.abc.Sequence[
+                tuple[
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    collections.abc.Sequence[int],
+                    int,
+                    int,
+                ]
+            ],
+            collections.abc.Sequence[int],
+            collections.abc.Sequence[tuple[str, int | None]],
+        ]
+    ],
+    process_index: int,
+    platform: str = "cpu",
+) -> Client:
+    """
+    Creates a client as one process of several has it: one process may have any number of them. `platform`: "gpu" for emulated GPUs.
+    """
+
+def measure_gemm(
+    device: Device | None, isa: str, dtype: str, seconds: float, window_seconds: float
+) -> dict[typing.Any, typing.Any]:
+    """
+    FLOP/s on the workers of a device (None: of all devices), as a dict of rates, shares, workers, bound_workers.
+    """
+
+def measure_streams(
+    device: Device | None, seconds: float, window_seconds: float
+) -> tuple[dict[typing.Any, typing.Any], int, int]:
+    """
+    (dict of kernel to series in bytes/s, bytes of an array, bytes of the last-level caches).
+    """
+
+def measured_scope(device: Device | None) -> tuple[list[int], int, int]:
+    """
+    (lanes of the worker pool that a measurement uses, workers on them, all lanes).
+    """
+
+def meeting_record(kind: int, digest: bytes, group: int, payload: bytes, text: str, max_text: int) -> bytes:
+    """
+    Returns the bytes that a process sends in a meeting; at most max_text bytes of the text.
+    """
+
+def memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
+    """
+    Returns the policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.
+    """
+
+def mesh_from_pickle(platform: str, device_ids: typing.Any, axis_names: typing.Any, axis_types: typing.Any) -> Mesh: ...
+def moved(array: Array, sharding: Sharding, committed: bool) -> Array:
+    """
+    Returns an Array with another sharding of the same world, moved as device_put moves it. Buffers that are in place already are shared.
+    """
+
+def named_sharding_from_pickle(
+    kind: type[typing.Any], mesh: typing.Any, spec: typing.Any, memory_kind: typing.Any, uneven: typing.Any
+) -> typing.Any: ...
+def narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
+    """
+    Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.
+    """
+
+def new_scheduler(
+    rendezvous: typing.Any,
+    participant_class: type[typing.Any],
+    payloads: list[typing.Any],
+    results: list[typing.Any],
+    pending: typing.Any,
+) -> typing.Any:
+    """
+    Creates the scheduler of a session's participants, with their payloads and results by position, `pending` without a result.
+    """
+
+def parse_world(text: str) -> tuple[Machine, int | None, str | None]:
+    """
+    Machine (None for this one), number of devices or None, and the name of GPUs or None.
+    """
+
+def placed_mesh_svg(
+    title: str,
+    axes: collections.abc.Sequence[tuple[str, int, str]],
+    network: str,
+    wraps: collections.abc.Sequence[bool],
+    platform: str,
+    places: collections.abc.Sequence[tuple[int, int, collections.abc.Sequence[int], int]],
+    max_cells: int = 2048,
+) -> str: ...
+def plan_cpu_shares(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str
+) -> list[tuple[int, list[int]]]:
+    """
+    For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
+    """
+
+def plan_gpu_shares(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[str], collections.abc.Sequence[int] | None]],
+) -> tuple[list[list[int]], list[tuple[str, list[int]]]]:
+    """
+    For each process, as (machine, PCI addresses of the GPUs that it sees, numbers that were chosen, or None): the numbers of the GPUs that it uses. Then (PCI address, processes) of each GPU that several use.
+    """
+
+def platform_option(name: str) -> str | None: ...
+def pop_world(world: typing.Any) -> None: ...
+def prefers_gpus() -> bool:
+    """
+    Returns whether jax_platforms or jax_platform_name names GPUs first.
+    """
+
+def process_groups(sharding: Sharding, ndim: int, operation: str) -> list[list[list[int]] | None]:
+    """
+    For each dimension, the groups of processes that hold the same parts of it; None where they hold different numbers of parts.
+    """
+
+def process_parts(sharding: Sharding, shape: typing.Any, operation: str) -> dict[int, list[list[tuple[int, int]]]]:
+    """
+    For each process, (begin, end) of the distinct parts of each dimension that it holds, ascending.
+    """
+
+def push_world(client: Client) -> typing.Any: ...
+def put_leaf(x: typing.Any, device: typing.Any, donate: typing.Any, may_alias: typing.Any) -> typing.Any: ...
+def put_leaves(
+    leaves: list[typing.Any],
+    targets: typing.Any,
+    donate: typing.Any,
+    may_alias: typing.Any,
+    path_of: typing.Any,
+    explicit: bool = True,
+) -> list[typing.Any]: ...
+def read_flight_record(path: str) -> FlightRecord:
+    """
+    Reads the record of a process; ValueError where the file is not one.
+    """
+
+def read_meeting_record(record: bytes) -> tuple[int, bytes, str]:
+    """
+    Returns kind, payload and text of a record.
+    """
+
+def read_nvml(library: str = "") -> dict[typing.Any, typing.Any]: ...
+def real_path(path: str) -> typing.Any:
+    """
+    Returns os.path.realpath of a path of which at most the last name is missing; None for others.
+    """
+
+def reinterpreted(array: Array, shape: typing.Any, sharding: Sharding, operation: str) -> Array:
+    """
+    Returns an Array of another shape on the same memory: each device's elements stay in place, in their order.
+    """
+
+def release_dropped_owners() -> None:
+    """
+    Releases borrowed memory that workers have dropped. Calls of the library do so too.
+    """
+
+def reshape_spec(array: Array, shape: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
+    """
+    The spec of an Array in another shape, such that each device keeps its elements.
+    """
+
+def reshard_bytes(
+    source: Sharding, destination: Sharding, global_shape: typing.Any, itemsize: int
+) -> dict[typing.Any, typing.Any]:
+    """
+    Returns the bytes that devices must receive: bytes_in (in all), most_bytes_in (largest of one device), devices_that_receive.
+    """
+
+def run_parallel(tasks: list[typing.Any]) -> None:
+    """
+    Calls each task once, on threads of the library and this one. Raises the first exception.
+    """
+
+def safe_repr(object: typing.Any) -> str:
+    """
+    Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
+    """
+
+def schedule_svg(
+    title: str,
+    rows: collections.abc.Sequence[str],
+    kinds: collections.abc.Sequence[str],
+    tiles: collections.abc.Sequence[tuple[int, int, float, float, str]],
+    notes: collections.abc.Sequence[str],
+) -> str:
+    """
+    Tiles over time as a stand-alone SVG picture. Tiles: row, kind, start, end, label.
+    """
+
+def scoped_option(name: str) -> typing.Any: ...
+def select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool) -> None:
+    """
+    Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().
+    """
+
+def set_num_cpu_devices(count: int | None) -> None: ...
+def set_thread_caller(file: str, line: int) -> None:
+    """
+    Records the line that started this thread, for transfers outside of user code.
+    """
+
+def set_trace_process(process: int) -> None:
+    """
+    Sets the process of events of this thread; -1 for that of the trace.
+    """
+
+def sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Sharding:
+    """
+    The sharding on the devices of `placement` with the spec that _spec_in would return for it.
+    """
+
+def shutdown() -> None:
+    """
+    Ends the workers after the copies in progress.
+    """
+
+def single_device_sharding_from_pickle(
+    kind: type[typing.Any], device: typing.Any, memory_kind: typing.Any
+) -> typing.Any: ...
+def slab_array(array: Array, writable: bool = False) -> typing.Any:
+    """
+    Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this process, else None.
+    """
+
+def spec_in(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
+    """
+    The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.
+    """
+
+def supported_isas() -> list[typing.Any]:
+    """
+    Returns the instruction sets that loops are compiled for and this processor supports, the oldest first.
+    """
+
+def take() -> typing.Any:
+    """
+    Returns the result of the collective that the body has arrived at.
+    """
+
+def take_cpu_share(
+    places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str, process: int
+) -> list[int]:
+    """
+    Restricts this process to its share of the CPUs of its machine. Returns them, ascending.
+    """
+
+def tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
+    """
+    Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
+    """
+
+def tpu_cluster(
+    generation: str, shape: collections.abc.Sequence[int], slices: int, host_memory: tuple[float, str] | None
+) -> Cluster: ...
+def trace_begin() -> int:
+    """
+    Returns the time in ns while a trace is open, else 0.
+    """
+
+def trace_clock() -> int:
+    """
+    Returns the time in ns.
+    """
+
+def trace_collective(
+    rendezvous: Rendezvous,
+    position: int,
+    name: str,
+    operation: str,
+    members: collections.abc.Sequence[tuple[str, str]],
+    process: int,
+    meeting: int,
+) -> None:
+    """
+    Adds the collective that a participant completes to open traces; `members` has the device and the line of each participant, and `meeting` is 0 for one within the process.
+    """
+
+def trace_event(
+    kind: str, name: str, detail: str, begin: int, process: int = -1, bytes: int = 0, meeting: int = 0
+) -> None:
+    """
+    Adds an event that ends now to open traces, with the line of the program.
+    """
+
+def trace_meetings(
+    events: collections.abc.Sequence[tuple[str, int, str, int, str, str, int, int, int, int, int, int, str, int]],
+) -> list[typing.Any]:
+    """
+    Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.
+    """
+
+def transfer_is_guarded(direction: str, explicit: bool) -> bool:
+    """
+    Whether the guards of this context log or refuse such a transfer.
+    """
+
+def tree_build(
+    node: typing.Any, leaves: list[typing.Any], make_node: collections.abc.Callable[..., typing.Any]
+) -> typing.Any:
+    """
+    Returns the tree of a node with these leaves.
+    """
+
+def tree_collect(
+    node: typing.Any, tree: typing.Any, children_of: collections.abc.Callable[..., typing.Any]
+) -> list[typing.Any] | None:
+    """
+    Returns the subtrees at the leaves of the node, or None if the tree has another structure.
+    """
+
+def tree_compose(node: typing.Any, inner: typing.Any) -> typing.Any:
+    """
+    Returns the node with `inner` in place of each leaf.
+    """
+
+def tree_equal(first: typing.Any, second: typing.Any) -> bool:
+    """
+    Returns whether two nodes are equal.
+    """
+
+def tree_num_leaves(node: typing.Any) -> int:
+    """
+    Returns the number of leaves of a node. Raises RecursionError if it has too many levels.
+    """
+
+def tree_of_rows(rows: list[typing.Any]) -> typing.Any:
+    """
+    Returns the node of these rows. Raises TypeError for other lists.
+    """
+
+def tree_open(
+    tree: typing.Any,
+    plain: set[typing.Any],
+    one_level: collections.abc.Callable[..., typing.Any],
+    is_leaf: collections.abc.Callable[..., typing.Any] | None,
+    keys_of: collections.abc.Callable[..., typing.Any] | None,
+) -> tuple[typing.Any, ...] | None:
+    """
+    Returns the leaves and the node of a tree, where the node of a leaf is None; None for a tree of too many levels.
+    """
+
+def tree_paths(node: typing.Any, keys_of: collections.abc.Callable[..., typing.Any]) -> list[typing.Any]:
+    """
+    Returns the path of each leaf (tuple of keys).
+    """
+
+def tree_rows(node: typing.Any) -> list[typing.Any]:
+    """
+    Returns the rows of a node for a pickle.
+    """
+
+def tree_text(node: typing.Any) -> str:
+    """
+    Returns the text of a node, with * for each leaf.
+    """
+
+def trim() -> int: ...
+def use_participant_variable(variable: typing.Any) -> None:
+    """
+    Sets the context variable of the current participant, permanently.
+    """
+
+def value_digest(array: typing.Any) -> bytes:
+    """
+    Returns 16 bytes that are equal for ndarrays of equal shape, dtype and bits.
+    """
+
+def widen(array: typing.Any, out: typing.Any) -> None:
+    """
+    Converts 16-bit floats to float32.
+    """
+
+def write_platform_option(name: str, names: str | None) -> None: ...
+def write_scoped_option(name: str, value: typing.Any) -> None: ...
+def x64_enabled() -> bool: ...
+
+JOINED_BY_PCI: str = (
+    "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
+)
+MEETING_HEAD_BYTES: int = 48
+SHARED_TRACE_MEETING: int = 4611686018427387904
+UNCONSTRAINED: Unconstrained
+unpickle_functions: dict[typing.Any, typing.Any] = {
+    "array": artifex_devices.unpickle.array,
+    "device_assignment": artifex_devices.unpickle.device_assignment,
+    "device_list": artifex_devices.unpickle.device_list,
+    "device_topology": artifex_devices.unpickle.device_topology,
+    "device": artifex_devices.unpickle.device,
+    "memory": artifex_devices.unpickle.memory,
+    "layout": artifex_devices.unpickle.layout,
+    "cluster": artifex_devices.unpickle.cluster,
+    "mesh": artifex_devices.unpickle.mesh,
+    "named_sharding": artifex_devices.unpickle.named_sharding,
+    "single_device_sharding": artifex_devices.unpickle.single_device_sharding,
+}
