@@ -56,7 +56,7 @@ Array::~Array() {
 }
 
 int64_t Array::on_device_size_in_bytes() const {
-  return position_ < 0 ? storage_->charged_bytes() : storage_->buffer_bytes(buffer_number(0));
+  return position_ < 0 ? storage_->bytes().total() : storage_->buffer_bytes(buffer_number(0));
 }
 
 void Array::check_position(int64_t position, std::string_view operation) const {
@@ -83,7 +83,7 @@ ArrayRef Array::shard_data(int64_t position) {
 
 void Array::check_alive(std::string_view operation) const {
   if (!is_deleted()) return;
-  if (storage_->was_donated()) {
+  if (storage_->deletion() == Deletion::kDonation) {
     throw_error<DeletedArray>(
         "{}: the Array of shape {} and dtype {} was donated to device_put, which deleted it; use what that call "
         "returned, or leave donate out",
@@ -127,11 +127,11 @@ std::shared_ptr<const HostView> Array::cached_host_value() const {
 
 std::shared_ptr<const HostView> Array::coming_host_value() const {
   if (position_ >= 0) return nullptr;  // one buffer: never gathered
-  return storage_->cached_host_value();
+  return storage_->host_value().get();
 }
 
 std::shared_ptr<const HostView> Array::cache_host_value(std::shared_ptr<const HostView> value) {
-  return position_ >= 0 ? value : storage_->cache_host_value(std::move(value));
+  return position_ >= 0 ? value : storage_->host_value().put(std::move(value));
 }
 
 }  // namespace artifex_devices

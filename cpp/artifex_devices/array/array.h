@@ -59,11 +59,11 @@ class Array : public std::enable_shared_from_this<Array> {
   /// NotAddressable for the device of another process.
   ArrayRef shard_data(int64_t position);
 
-  bool is_deleted() const noexcept { return storage_->is_deleted(); }
+  bool is_deleted() const noexcept { return storage_->deletion() != Deletion::kNone; }
   /// A second call does nothing. Memory is freed when the last exported view or running transfer ends.
   void delete_() noexcept { storage_->delete_all(); }
   /// As delete_, but errors of check_alive then mention the donation.
-  void donate() noexcept { storage_->donate(); }
+  void donate() noexcept { storage_->delete_all(Deletion::kDonation); }
   /// Throws NotAddressable where parts of the value are in other processes only.
   void check_addressable(std::string_view operation) const {
     if (!sharding_->buffers().has_every_tile()) fail_not_addressable(operation);

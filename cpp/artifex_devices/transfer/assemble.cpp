@@ -110,7 +110,7 @@ class Assembler {
     std::vector<EventRef> ready;
     for (const Assembly::Part& part : assembly_.parts) ready.push_back(part.array->ready_event());
     for (const Assembly::Part& part : assembly_.parts) {
-      if (part.is_ours_only) part.array->storage()->delete_all(false);
+      if (part.is_ours_only) part.array->storage()->delete_all(Deletion::kToCache);
     }
     auto storage =
         Storage::adopt(assembly_.sharding, domains, *assembly_.dtype, std::move(buffers), assembly_.operation);
@@ -150,7 +150,7 @@ class Assembler {
       const Array& array = *each.array;
       if (array.is_deleted()) {
         ++deleted_;
-        fault_of(i, "was {}", array.storage()->was_donated() ? "donated to device_put" : "deleted");
+        fault_of(i, "was {}", array.storage()->deletion() == Deletion::kDonation ? "donated to device_put" : "deleted");
       }
       if (array.sharding()->num_devices() != 1) {
         fault_of(i, "is on {} devices; expected one", array.sharding()->num_devices());

@@ -105,7 +105,7 @@ TEST(StorageLayout, SizesUnevenShardsByTheirElements) {
   EXPECT_EQ(storage->buffer_bytes(1), 8);
   EXPECT_EQ(storage->buffer_bytes(2), 4);
   EXPECT_EQ(storage->buffer_bytes(3), 0);
-  EXPECT_EQ(storage->charged_bytes(), 20);
+  EXPECT_EQ(storage->bytes().total(), 20);
 }
 
 TEST(StorageLayout, GivesEmptyArraysBuffers) {
@@ -122,7 +122,7 @@ TEST(StorageCharge, ChargesEveryDeviceForItsShardAndReplicas) {
     EXPECT_EQ(bytes_in_use(world), everywhere(world, 64));
     const auto copied = allocate(named(world, {8}, {}), {8, 16});
     EXPECT_EQ(bytes_in_use(world), everywhere(world, 64 + 512));
-    EXPECT_EQ(copied->charged_bytes(), 4096);
+    EXPECT_EQ(copied->bytes().total(), 4096);
     EXPECT_EQ(copied->buffer(0).block->bytes(), 512);
     const auto uneven = allocate(named(world, {8}, {"a"}, Uneven::kLastShort), {12});
     EXPECT_EQ(bytes_in_use(world), (Bytes{584, 584, 584, 584, 584, 584, 576, 576}));
@@ -199,7 +199,7 @@ TEST(StorageAdopt, AdoptsGivenBuffersAndAllocatesTheOthers) {
   EXPECT_EQ(storage->device_data(1), other->device_data(2));
   EXPECT_EQ(storage->buffer(0).block, storage->buffer(2).block);
   EXPECT_EQ(storage->device_data(2) - storage->device_data(0), 64);
-  EXPECT_FALSE(storage->is_foreign());
+  EXPECT_FALSE(storage->buffer(1).block->is_foreign());
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 8));
 }
 
@@ -209,7 +209,7 @@ TEST(StorageAdopt, KeepsForeignMemoryUntilTheLastUse) {
   float value = 7;
   auto storage =
       adopt(SingleDeviceSharding::make(world->device(0)), {1}, {{foreign_block(&value, 4, [&] { ++released; }), 0}});
-  EXPECT_TRUE(storage->is_foreign());
+  EXPECT_TRUE(storage->buffer(0).block->is_foreign());
   BufferRef view = storage->buffer(0);
   EXPECT_EQ(view.host_data(), reinterpret_cast<std::byte*>(&value));
   storage->delete_all();
@@ -241,7 +241,7 @@ TEST(StorageHandles, KeepOnlyTheBlockOfALargeShard) {
   EXPECT_EQ(bytes_reserved(world), everywhere(world, 0));
   EXPECT_EQ(arena_bytes_in_use(world) - before, 1 << 20);
   EXPECT_EQ(storage->buffer(2).block->bytes(), 1 << 20);
-  EXPECT_FALSE(storage->is_deleted());
+  EXPECT_EQ(storage->deletion(), Deletion::kNone);
   storage->release(2);
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
   EXPECT_EQ(arena_bytes_in_use(world), before);
@@ -301,8 +301,8 @@ TEST(StorageDelete, EndsChargesAtOnceAndFreesMemoryWithTheLastView) {
   std::memset(storage->device_data(0), 42, 8);
   BufferRef view = storage->buffer(0);
   storage->delete_all();
-  storage->delete_all();
-  EXPECT_TRUE(storage->is_deleted());
+  storage->delete_all(Deletion::kDonation);
+  EXPECT_EQ(storage->deletion(), Deletion::kToSystem);
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
   EXPECT_EQ(arena_bytes_in_use(world) - before, 4 << 20);
   EXPECT_EQ(view.host_data()[7], std::byte{42});
@@ -324,7 +324,7 @@ TEST(StorageDelete, ReturnsLargeBlocksToTheSystemByDefault) {
   const int64_t empty = Arena::total_cached_bytes();
   allocate(sharding, {1 << 20})->delete_all();
   EXPECT_EQ(Arena::total_cached_bytes(), empty);
-  allocate(sharding, {1 << 20})->delete_all(false);
+  allocate(sharding, {1 << 20})->delete_all(Deletion::kToCache);
   EXPECT_EQ(Arena::total_cached_bytes(), empty + (4 << 20));
   Arena::trim_all();
 }
@@ -333,19 +333,21 @@ TEST(StorageHostValue, IsCachedUntilDeletion) {
   const auto world = make_world(1, 1);
   const auto storage = allocate(SingleDeviceSharding::make(world->device(0)), {1});
   storage->retain(-1);
-  EXPECT_EQ(storage->cached_host_value(), nullptr);
-  auto first = std::make_shared<const HostView>();
-  const std::weak_ptr<const HostView> watch = first;
-  EXPECT_EQ(storage->cache_host_value(first), first);
-  EXPECT_EQ(storage->cache_host_value(std::make_shared<const HostView>()), first);
-  EXPECT_EQ(storage->cached_host_value(), first);
-  first.reset();
-  EXPECT_FALSE(watch.expired());
+  const auto value = storage->host_value().put(std::make_shared<const HostView>());
+  EXPECT_EQ(storage->host_value().get(), value);
   storage->delete_all();
-  EXPECT_TRUE(watch.expired());
-  const auto late = std::make_shared<const HostView>();
-  EXPECT_EQ(storage->cache_host_value(late), late);
-  EXPECT_EQ(storage->cached_host_value(), nullptr);
+  EXPECT_EQ(storage->host_value().get(), nullptr);
+}
+
+TEST(StorageHostValue, EndsWithTheGlobalArray) {
+  const auto world = make_world(1, 2);
+  const auto storage = allocate(named(world, {2}, {"a"}), {2});
+  storage->retain(-1);
+  storage->retain(0);
+  storage->host_value().put(std::make_shared<const HostView>());
+  storage->release(-1);
+  EXPECT_EQ(storage->host_value().get(), nullptr);
+  EXPECT_TRUE(storage->buffer(0).block);
 }
 
 TEST(StorageThreads, ReadValidOrDeletedBuffersDuringConcurrentDeletion) {

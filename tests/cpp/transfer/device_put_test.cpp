@@ -260,7 +260,7 @@ TEST(DevicePutAlias, SharesTheMemoryOfTheSourceAndKeepsItsOwner) {
   void* data = source.data;
   ArrayRef array = device_put_alias(source, named(world, {2}, {}), true);
   source.owner.reset();
-  EXPECT_TRUE(array->storage()->is_foreign());
+  EXPECT_TRUE(array->storage()->buffer(0).block->is_foreign());
   EXPECT_EQ(array->storage()->device_data(0), data);
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 32));
   auto view = device_get(array);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "artifex_devices/base/dtype.h"
+#include "artifex_devices/sharding/sharding.h"
+
+namespace artifex_devices {
+
+/// The bytes of the shards of one array, by buffer of its sharding.
+class ShardBytes {
+ public:
+  /// Throws InvalidArgument where those of all positions together do not fit 63 bits with `padding` more for each.
+  ShardBytes(const Sharding& sharding, const ShardDomains& domains, DType dtype, int64_t padding,
+             std::string_view operation);
+
+  int64_t of_buffer(int64_t buffer) const noexcept {
+    return uneven_.empty() ? tile_ : uneven_[static_cast<size_t>(buffer)];
+  }
+  int64_t tile() const noexcept { return tile_; }    // of a full tile
+  int64_t total() const noexcept { return total_; }  // of all positions, replicas and other processes included
+  bool is_even() const noexcept { return uneven_.empty(); }
+
+ private:
+  int64_t tile_ = 0;             // of every buffer, unless
+  std::vector<int64_t> uneven_;  // has sizes by buffer
+  int64_t total_ = 0;
+};
+
+/// Charges each device of this process the bytes of its shard until the last handle on its position is gone. Until the
+/// array is split into shards, there is one handle for all positions. The destructor discharges what is left.
+/// Thread-safe without locks, so it is consistent in a forked child.
+class Charge {
+ public:
+  /// `sharding` outlives it. Throws OutOfMemory (text begins with "RESOURCE_EXHAUSTED"; names the requested bytes, the
+  /// bytes in use and the limit of the device, and the largest live arrays), with nothing charged.
+  Charge(const Sharding& sharding, ShardBytes bytes, std::string_view operation);
+  Charge(const Charge&) = delete;
+  Charge& operator=(const Charge&) = delete;
+  ~Charge();
+
+  const ShardBytes& bytes() const noexcept { return bytes_; }
+
+  /// Discharges all devices at once, unless they have handles of their own: then returns false.
+  bool end_unsplit() noexcept;
+  /// Replaces the handle for all positions by one for each. Does nothing the second time, or after end_unsplit.
+  void split();
+
+  // Of a position, after a split; they do nothing once its last handle is gone.
+  void retain(int64_t position) noexcept;
+  /// Drops a handle, or all of them; returns whether none is left, and the device was discharged.
+  bool release(int64_t position) noexcept;
+  bool end(int64_t position) noexcept;
+
+  /// f(position) for each device of this process.
+  template <class F>
+  void for_positions(F&& f) const {
+    const DeviceList& devices = *sharding_.devices();
+    const int64_t count = devices.addressable_count();
+    if (devices.is_fully_addressable()) {
+      for (int64_t p = 0; p < count; ++p) f(p);
+    } else {
+      for (int64_t i = 0; i < count; ++i) f(devices.addressable_position(i));
+    }
+  }
+
+ private:
+  using Count = std::atomic<int64_t>;
+
+  Device& device(int64_t position) const noexcept { return *(*sharding_.devices())[position]; }
+  int64_t bytes_of(int64_t position) const noexcept {
+    return bytes_.of_buffer(bytes_.is_even() ? 0 : sharding_.buffer_at(position));
+  }
+  void discharge(int64_t position) const noexcept {
+    device(position).discharge(bytes_of(position), sharding_.memory_kind());
+  }
+  Count* handles() const noexcept;  // by position; null unless split
+  static Count* ended() noexcept;
+
+  const Sharding& sharding_;
+  ShardBytes bytes_;
+  std::atomic<Count*> handles_{nullptr};  // null: one for all positions; ended(): none
+};
+
+}  // namespace artifex_devices
