@@ -3,11 +3,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_planner/training/memory.h"
+#include "artifex_planner/training/model.h"
 
 namespace artifex_devices::planner {
+
+namespace {
+
+/// FLOPs of a step that recomputation adds, over those of model_flops(): 1/3 where all layers are recomputed.
+double recomputed_part(const TrainingModel& model, const TrainingConfig& config) noexcept {
+  if (config.recompute == Recompute::kNone || (config.recompute == Recompute::kSelective && config.flash_attention)) {
+    return 0;
+  }
+  if (config.recompute == Recompute::kFull) {
+    if (config.recompute_layers < 0 || config.recompute_method == RecomputeMethod::kUniform) return 1.0 / 3;
+    const double each = to_real(model.shape.layers) / to_real(config.pipeline);
+    return std::min(1.0, to_real(config.recompute_layers) / each) / 3;
+  }
+  const double s = to_real(config.sequence);
+  const double attention =
+      2 * s * s * to_real(model.shape.layers * model.shape.heads) * (to_real(model.shape.head_dim) + model.value_dim);
+  return attention / model_flops(model, 1, s);
+}
+
+}  // namespace
 
 TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster, const TrainingConfig& config,
                            const Efficiency& efficiency, int64_t devices) {

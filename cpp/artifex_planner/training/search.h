@@ -6,70 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "artifex_planner/training/config.h"
+#include "artifex_planner/training/space.h"
 #include "artifex_planner/training/time.h"
 
 namespace artifex_devices::planner {
-
-/// A context method, and how much of its communication computation may hide.
-struct ContextChoice {
-  ContextMethod method = ContextMethod::kRing;
-  double overlap = 1;
-};
-
-/// The choices that a search combines. Every combination that is consistent is considered.
-struct TrainingSpace {
-  TrainingConfig base;           // batch, sequence and all that is not chosen
-  std::vector<int64_t> devices;  // numbers of devices: the first ids of the cluster
-  std::vector<int64_t> tensor, context, pipeline, chunks, expert, microbatch, zero_shards;
-  std::vector<ContextChoice> context_method;  // where context is above 1
-  std::vector<int> zero;
-  std::vector<TrainingOptimizer> optimizer;
-  std::vector<Recompute> recompute;
-  std::vector<double> recompute_parts;    // of a stage's layers, for full recomputation: 1 is all
-  std::vector<int64_t> recompute_layers;  // instead of the parts, where there are any
-  std::vector<bool> offload_optimizer, offload_activations;
-  double interleaved_overlap = 1;  // of the pipeline, where stages have several chunks
-  double memory_limit = 0;         // bytes of a device
-  double host_limit = 0;           // bytes of a host; 0: not limited
-  size_t top = 5;
-};
-
-/// Throws InvalidArgument for choices that no configuration may have, all of them in one text.
-void check_space(const TrainingSpace& space);
-
-/// Number of combinations of pipelines, tensor and context ways.
-int64_t count_of_groups(const TrainingSpace& space) noexcept;
-
-/// Calls `visit(group, devices)` for each of these; `group` has `data` where they divide the devices, else 0.
-void visit_groups(const TrainingSpace& space, const std::function<void(const TrainingConfig&, int64_t)>& visit);
-
-/// Number of combinations of a group, consistent or not.
-int64_t combinations_of_group(const TrainingSpace& space, const TrainingConfig& group) noexcept;
-
-/// Calls `visit` for each consistent combination of a group except optimizer, ZeRO and offloading. Those that share a
-/// stage's seconds follow each other.
-void visit_group(const TransformerShape& shape, const TrainingSpace& space, const TrainingConfig& group,
-                 const std::function<void(const TrainingConfig&)>& visit);
-
-/// Optimizer and ZeRO, for a combination of visit_group().
-struct StateChoice {
-  TrainingOptimizer optimizer = TrainingOptimizer::kAdamMaster;
-  int zero = 0;
-  int64_t zero_shards = 0;
-};
-void state_choices(const TrainingSpace& space, const TrainingConfig& config, std::vector<StateChoice>& into);
-
-/// What waits in the host's memory; fewer kinds first.
-struct OffloadChoice {
-  bool optimizer = false;
-  bool activations = false;
-  /// Whether all that this one offloads is offloaded by `other` too.
-  bool is_part_of(const OffloadChoice& other) const noexcept {
-    return (!optimizer || other.optimizer) && (!activations || other.activations);
-  }
-};
-std::vector<OffloadChoice> offload_choices(const TrainingSpace& space);
 
 struct TrainingCandidate {
   TrainingConfig config;

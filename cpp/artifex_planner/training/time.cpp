@@ -21,21 +21,6 @@ TrainingSeconds training_seconds(const TrainingModel& model, const TrainingConfi
   return step;
 }
 
-double recomputed_part(const TrainingModel& model, const TrainingConfig& config) noexcept {
-  if (config.recompute == Recompute::kNone || (config.recompute == Recompute::kSelective && config.flash_attention)) {
-    return 0;
-  }
-  if (config.recompute == Recompute::kFull) {
-    if (config.recompute_layers < 0 || config.recompute_method == RecomputeMethod::kUniform) return 1.0 / 3;
-    const double each = to_real(model.shape.layers) / to_real(config.pipeline);
-    return std::min(1.0, to_real(config.recompute_layers) / each) / 3;
-  }
-  const double s = to_real(config.sequence);
-  const double attention =
-      2 * s * s * to_real(model.shape.layers * model.shape.heads) * (to_real(model.shape.head_dim) + model.value_dim);
-  return attention / model_flops(model, 1, s);
-}
-
 namespace {
 
 /// The configuration with all that slots do not depend on set to one value.

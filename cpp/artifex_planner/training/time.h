@@ -53,9 +53,6 @@ struct TrainingSeconds {
 TrainingSeconds training_seconds(const TrainingModel& model, const TrainingConfig& config,
                                  const TrainingHardware& hardware, TrainingLinks& links, const Efficiency& efficiency);
 
-/// FLOPs of a step that recomputation adds, over those of model_flops(): 1/3 where all layers are recomputed.
-double recomputed_part(const TrainingModel& model, const TrainingConfig& config) noexcept;
-
 /// Communication and how much of it computation hides.
 struct HiddenSeconds {
   double exposed = 0;

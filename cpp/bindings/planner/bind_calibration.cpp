@@ -8,7 +8,7 @@
 #include "artifex_planner/calibration/relative_fit.h"
 #include "artifex_planner/calibration/terms.h"
 #include "bind_planner.h"
-#include "struct_fields.h"
+#include "struct_caster.h"
 
 namespace artifex_devices::planner::bindings {
 namespace {

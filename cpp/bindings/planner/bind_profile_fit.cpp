@@ -11,7 +11,7 @@
 
 #include "artifex_planner/profile/fit.h"
 #include "bind_planner.h"
-#include "struct_fields.h"
+#include "struct_caster.h"
 
 namespace artifex_devices::planner::bindings {
 namespace {

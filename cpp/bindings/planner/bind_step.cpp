@@ -9,7 +9,7 @@
 #include "artifex_planner/step/description.h"
 #include "artifex_planner/step/suggestion_reasons.h"
 #include "bind_planner.h"
-#include "struct_fields.h"
+#include "struct_caster.h"
 
 namespace artifex_devices::planner::bindings {
 namespace {

@@ -15,7 +15,7 @@
 #include "artifex_planner/training/schedule.h"
 #include "artifex_planner/training/search.h"
 #include "bind_planner.h"
-#include "struct_fields.h"
+#include "struct_caster.h"
 
 namespace artifex_devices::planner::bindings {
 namespace {
