@@ -7,7 +7,6 @@
 
 #include "array_methods.h"
 #include "artifex_devices/array/array_memory.h"
-#include "artifex_devices/array/creation_line.h"
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/device/memory_window.h"
 #include "bindings.h"
@@ -70,8 +69,8 @@ void bind_repr(py::module_& module) {
   internal.def(
       "creation_line",
       [](const Array& array) -> py::object {
-        const std::optional<CallerLine> line = CreationLines::of(array);
-        if (!line) return py::none();
+        const CallerLine* const line = array.creation_line();
+        if (line == nullptr) return py::none();
         return py::make_tuple(line->file, line->line);
       },
       py::arg("array"));

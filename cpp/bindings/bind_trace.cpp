@@ -11,13 +11,11 @@
 #include <vector>
 
 #include "artifex_devices/base/caller_line.h"
+#include "artifex_devices/base/recorder.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/base/trace_recording.h"
-#include "artifex_devices/device/memory_window.h"
 #include "artifex_devices/flight/trace_timeline.h"
 #include "artifex_devices/spmd/rendezvous.h"
-#include "artifex_devices/transfer/traced_copies.h"
-#include "artifex_devices/transfer/transfer_recording.h"
+#include "artifex_devices/transfer/trace_recording.h"
 #include "bindings.h"
 #include "by_reference.h"
 #include "gil.h"
@@ -79,45 +77,22 @@ TraceEvent event_of(const EventRow& row) {
           line};
 }
 
-// A recording of events, of transfers, which then record events, and of the memory of the current world's devices.
-struct __attribute__((visibility("hidden"))) HeldTrace {
-  explicit HeldTrace(int process) : recording(process), window(current_client()) {
-    const ClientRef& client = window.client();
-    for (int64_t id = 0; id < client->device_count(); ++id) {
-      const Device& device = *client->device(id);
-      if (device.is_addressable())
-        add_trace_memory(device.process_index(), device.to_string(), device.memory_stats().bytes_in_use);
-    }
-  }
-
-  void stop() {
-    end_traced_copies();
-    recording.stop();
-    transfers.stop();
-    window.close();
-  }
-
-  TraceRecording recording;
-  TransferRecording transfers;
-  MemoryWindow window;
-};
-
 void trace_event(const std::string& kind, std::string name, std::string detail, int64_t begin_ns, int process,
                  int64_t bytes, uint64_t meeting) {
-  if (!TraceRecording::is_any_open()) return;
+  if (!is_recorded(Recorded::kSpans)) return;
   TraceEvent event{.kind = kind_from_name(kind),
                    .process = process,
                    .name = std::move(name),
                    .detail = std::move(detail),
                    .begin_ns = begin_ns};
-  event.end_ns = trace_clock_ns();
+  event.end_ns = clock_ns();
   event.moved_bytes = bytes;
   event.meeting = meeting;
   if (auto line = caller_line()) {
     event.file = std::move(line->file);
     event.line = line->line;
   }
-  add_trace(std::move(event));
+  record(std::move(event));
 }
 
 void trace_collective(const Rendezvous& rendezvous, int64_t position, const std::string& name,
@@ -125,7 +100,7 @@ void trace_collective(const Rendezvous& rendezvous, int64_t position, const std:
                       int process, uint64_t meeting) {
   const std::vector<Rendezvous::ArrivalTime> times = rendezvous.arrival_times(position);
   if (meeting == 0) meeting = new_trace_meeting();
-  const int64_t end_ns = trace_clock_ns();
+  const int64_t end_ns = clock_ns();
   for (const Rendezvous::ArrivalTime& time : times) {
     if (time.arrived_ns == 0 || time.participant >= static_cast<int64_t>(members.size())) continue;
     const auto& [device, site] = members[static_cast<size_t>(time.participant)];
@@ -141,7 +116,7 @@ void trace_collective(const Rendezvous& rendezvous, int64_t position, const std:
       event.file = site.substr(0, colon);
       event.line = std::atoi(site.c_str() + colon + 1);
     }
-    add_trace(std::move(event));
+    record(std::move(event));
   }
 }
 
@@ -169,35 +144,37 @@ py::object difference_of(const std::vector<std::tuple<int64_t, int64_t, int64_t>
 
 void bind_trace(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
-  py::class_<HeldTrace>(internal, "TraceRecording",
-                        "Records events of this process, and memory of the current world's devices, until stop().")
-      .def(py::init([](int process) { return std::make_unique<HeldTrace>(process); }), py::arg("process"))
-      .def("stop", by_reference(&HeldTrace::stop), "Ends the recording. A second call does nothing.")
+  py::class_<TraceRecording>(internal, "TraceRecording",
+                             "Records events of this process, and memory of the current world's devices, until stop().")
+      .def(py::init([](int process) { return std::make_unique<TraceRecording>(process, current_client()); }),
+           py::arg("process"))
+      .def("stop", by_reference(&TraceRecording::stop), "Ends the recording. A second call does nothing.")
       .def(
           "events",
-          [](const HeldTrace& self) {
+          [](const TraceRecording& self) {
             py::list rows;
-            for (const TraceEvent& event : self.recording.events()) rows.append(py::cast(row_of(event)));
+            for (const TraceEvent& event : self.events()) rows.append(py::cast(row_of(event)));
             return rows;
           },
           "Rows of kind, process, device, thread, name, detail, begin, end, time that a participant ran before (all in "
           "ns), planned and moved bytes, meeting, file and line.")
       .def(
           "memory",
-          [](const HeldTrace& self) {
+          [](const TraceRecording& self) {
             py::list rows;
-            for (const TraceMemory& value : self.recording.memory())
+            for (const TraceMemory& value : self.memory())
               rows.append(py::make_tuple(value.process, value.device, value.time_ns, value.bytes));
             return rows;
           },
           "Rows of process, device, time in ns and bytes of arrays from then on.")
-      .def_property_readonly(
-          "dropped", [](const HeldTrace& self) { return self.recording.dropped(); },
-          "Number of events and values that were not recorded, for lack of space.");
-  internal.attr("SHARED_TRACE_MEETING") = TraceRecording::kSharedMeeting;
-  internal.def("is_tracing", &TraceRecording::is_any_open, "Whether a trace is open.");
-  internal.def("trace_begin", &trace_begin_ns, "Returns the time in ns while a trace is open, else 0.");
-  internal.def("trace_clock", &trace_clock_ns, "Returns the time in ns.");
+      .def_property_readonly("dropped", by_reference(&TraceRecording::dropped),
+                             "Number of events and values that were not recorded, for lack of space.");
+  internal.attr("SHARED_TRACE_MEETING") = TraceEvent::kSharedMeeting;
+  internal.def("is_tracing", [] { return is_recorded(Recorded::kSpans); }, "Whether a trace is open.");
+  internal.def(
+      "trace_begin", [] { return recorded_begin_ns(Recorded::kSpans); },
+      "Returns the time in ns while a trace is open, else 0.");
+  internal.def("trace_clock", [] { return clock_ns(); }, "Returns the time in ns.");
   internal.def("set_trace_process", &set_trace_process, py::arg("process"),
                "Sets the process of events of this thread; -1 for that of the trace.");
   internal.def("trace_event", &trace_event, py::arg("kind"), py::arg("name"), py::arg("detail"), py::arg("begin"),

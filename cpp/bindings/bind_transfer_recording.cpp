@@ -40,7 +40,7 @@ void host_operand(const py::object& shape, const py::object& dtype, const std::s
       return TransferDescription{operation, py::str(shape), py::str(dtype), "host", sharding->to_string()};
     });
   }
-  if (!TransferRecording::is_any_open()) return;
+  if (!is_recorded(Recorded::kTransfers)) return;
   record_host_operand(*sharding, dims_from_python(shape, operation, "shape"), dtype_from_python(dtype, operation));
 }
 
@@ -53,21 +53,21 @@ void host_result(const std::shared_ptr<Sharding>& sharding, const py::object& sh
       return TransferDescription{operation, py::str(shape), py::str(dtype), sharding->to_string(), "the host", repair};
     });
   }
-  if (!TransferRecording::is_any_open()) return;
+  if (!is_recorded(Recorded::kTransfers)) return;
   record_get(*sharding, dims_from_python(shape, operation, "shape"), dtype_from_python(dtype, operation));
 }
 
 /// One element that is read from the memory of a device.
 void host_element(const ArrayRef& array, const std::string& operation) {
   check_host_read(*array, transfer_guards(), false, operation);
-  if (!TransferRecording::is_any_open() || array->is_host_readable() || array->cached_host_value()) return;
+  if (!is_recorded(Recorded::kTransfers) || array->is_host_readable() || array->cached_host_value()) return;
   const Sharding& sharding = *array->sharding();
   const int64_t position = sharding.devices()->addressable_position(0);
-  RecordedTransfer transfer(TransferDirection::kDeviceToHost);
+  const Client& client = *sharding.devices()->client();
+  RecordedTransfer transfer{TransferDirection::kDeviceToHost, client.is_multi_process() ? client.process_index() : 0};
   transfer.add(RouteEnd::of(*(*sharding.devices())[position], sharding.memory_kind()), RouteEnd::host(),
                itemsize(array->dtype()));
-  const Client& client = *sharding.devices()->client();
-  transfer.commit(client.is_multi_process() ? client.process_index() : 0);
+  transfer.commit();
 }
 
 }  // namespace

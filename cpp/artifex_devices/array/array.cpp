@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/array/array.h"
 
-#include "artifex_devices/array/creation_line.h"
 #include "artifex_devices/array/live_list.h"
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/config.h"
@@ -24,8 +23,8 @@ ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_
                      bool committed, LayoutRef layout) {
   ArrayRef array = make(std::move(shape), dtype, std::move(sharding), std::move(storage), -1, std::move(ready),
                         committed, std::move(layout));
+  if (config().trace_allocations.load(std::memory_order_relaxed) != 0) array->set_creation_line();
   LiveArrays::add(array.get());
-  if (config().trace_allocations.load(std::memory_order_relaxed) != 0) CreationLines::add(array.get());
   return array;
 }
 
@@ -51,8 +50,14 @@ ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_
 Array::~Array() {
   if (!retained_) return;
   if (position_ < 0) LiveArrays::remove(this);
-  if (has_creation_line_) CreationLines::remove(this);
   storage_->release(position_);
+}
+
+void Array::set_creation_line() noexcept {
+  try {
+    if (std::optional<CallerLine> line = caller_line()) creation_line_ = std::make_unique<CallerLine>(std::move(*line));
+  } catch (const std::bad_alloc&) {  // the array is worth more than a note on it
+  }
 }
 
 int64_t Array::on_device_size_in_bytes() const {

@@ -7,6 +7,7 @@
 #include "artifex_devices/array/host_view.h"
 #include "artifex_devices/array/layout.h"
 #include "artifex_devices/array/storage.h"
+#include "artifex_devices/base/caller_line.h"
 #include "artifex_devices/base/dtype.h"
 #include "artifex_devices/base/event.h"
 #include "artifex_devices/base/shape.h"
@@ -76,6 +77,10 @@ class Array : public std::enable_shared_from_this<Array> {
   void block_until_ready() const;
   const EventRef& ready_event() const noexcept { return ready_; }
 
+  /// The line of the program that made it, if config().trace_allocations was 1 then; else null, as for shards of
+  /// arrays.
+  const CallerLine* creation_line() const noexcept { return creation_line_.get(); }
+
   const std::shared_ptr<Storage>& storage() const noexcept { return storage_; }
   /// The buffer of `position` in storage(), for whole arrays and shards alike; -1 in another process.
   int64_t buffer_number(int64_t position) const noexcept;
@@ -92,9 +97,9 @@ class Array : public std::enable_shared_from_this<Array> {
  private:
   Array() = default;
   friend class LiveArrays;
-  friend class CreationLines;
   static ArrayRef make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage,
                        int64_t position, EventRef ready, bool committed, LayoutRef layout);
+  void set_creation_line() noexcept;
   void check_position(int64_t position, std::string_view operation) const;
   [[noreturn]] void fail_not_addressable(std::string_view operation) const;
 
@@ -108,7 +113,7 @@ class Array : public std::enable_shared_from_this<Array> {
   EventRef ready_;
   bool committed_ = true;
   bool retained_ = false;
-  bool has_creation_line_ = false;
+  std::unique_ptr<const CallerLine> creation_line_;
   Array* live_next_ = nullptr;
   Array* live_previous_ = nullptr;
 };

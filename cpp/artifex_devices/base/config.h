@@ -18,7 +18,7 @@ struct Config {
   std::atomic<int64_t> parallel_copy_bytes{int64_t{512} << 10};
   /// Array-to-Array copies of at least this many bytes run asynchronously.
   std::atomic<int64_t> async_copy_bytes{int64_t{4} << 20};
-  /// 1: each new array is recorded with the line of the program that created it (array/creation_line.h).
+  /// 1: each new array is recorded with the line of the program that created it (Array::creation_line).
   std::atomic<int64_t> trace_allocations{0};
 };
 

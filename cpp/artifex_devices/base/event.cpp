@@ -13,7 +13,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/mutex.h"
-#include "artifex_devices/base/trace_recording.h"
+#include "artifex_devices/base/recorder.h"
 
 namespace artifex_devices {
 namespace {
@@ -38,17 +38,17 @@ std::exception_ptr lost_error() {
 // A wait in the open traces, which ends with this object.
 class TracedWait {
  public:
-  TracedWait() noexcept : begin_ns_(trace_begin_ns()) {}
+  TracedWait() noexcept : begin_ns_(recorded_begin_ns(Recorded::kSpans)) {}
   ~TracedWait() {
     if (begin_ns_ == 0) return;
-    const int64_t end_ns = trace_clock_ns();
+    const int64_t end_ns = clock_ns();
     try {
       TraceEvent event{.kind = TraceKind::kWait, .name = "wait for data", .begin_ns = begin_ns_, .end_ns = end_ns};
       if (auto line = caller_line()) {
         event.file = std::move(line->file);
         event.line = line->line;
       }
-      add_trace(std::move(event));
+      record(std::move(event));
     } catch (const std::bad_alloc&) {  // the wait is missing from the traces
     }
   }

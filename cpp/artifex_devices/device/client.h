@@ -86,17 +86,8 @@ class Device {
     discharge_host(bytes, kind);
   }
 
-  /// Values that a MemoryWindow reads from one device. `allocated` and `freed` continue from one interval to the next.
-  struct Watched {
-    int64_t peak = 0;  // of the interval that ends
-    int64_t in_use = 0;
-    int64_t allocated = 0;
-    int64_t freed = 0;
-  };
-  /// Ends an interval and starts the next, whose peak begins at the bytes in use. No allocation is missed between them.
-  Watched next_interval() noexcept;
-  void stop_watching() noexcept { watched_peak_.store(kUnwatched, std::memory_order_relaxed); }
-
+  /// Of arrays of the kind `device`.
+  int64_t bytes_in_use() const noexcept { return in_use_.load(std::memory_order_relaxed); }
   void add_reserved(int64_t bytes, MemoryKind kind = MemoryKind::kDevice) noexcept;
   DeviceMemoryStats memory_stats() const noexcept;  // of the kind `device`
 
@@ -123,15 +114,13 @@ class Device {
   std::atomic<int64_t> reserved_{0};
   std::atomic<int64_t> largest_{0};
   std::atomic<int64_t> allocs_{0};
+};
 
-  void watch_charge(int64_t bytes, int64_t in_use) noexcept;
-  void watch_discharge(int64_t bytes, int64_t in_use) noexcept;
-  void trace_memory(int64_t in_use) const noexcept;
-  void raise_watched(int64_t in_use) noexcept;
-  static constexpr int64_t kUnwatched = -1;
-  std::atomic<int64_t> watched_peak_{kUnwatched};
-  std::atomic<int64_t> allocated_{0};  // both only while watched
-  std::atomic<int64_t> freed_{0};
+/// An allocation or release of arrays of the kind `device`, for the recorder.
+struct MemoryChange {
+  const Device& device;
+  int64_t bytes;   // negative: released
+  int64_t in_use;  // on the device, afterwards
 };
 
 struct ClientOptions {

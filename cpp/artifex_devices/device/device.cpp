@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "artifex_devices/base/atomic_max.h"
-#include "artifex_devices/base/trace_recording.h"
+#include "artifex_devices/base/recorder.h"
 #include "artifex_devices/device/client.h"
 
 namespace artifex_devices {
@@ -67,56 +67,21 @@ bool Device::try_charge(int64_t bytes) noexcept {
   atomic_max(peak_, in_use);
   atomic_max(largest_, bytes);
   allocs_.fetch_add(1, std::memory_order_relaxed);
-  if (watched_peak_.load(std::memory_order_relaxed) != kUnwatched) watch_charge(bytes, in_use);
+  if (is_recorded(Recorded::kMemory)) record(MemoryChange{*this, bytes, in_use});
   return true;
 }
 
 void Device::discharge(int64_t bytes) noexcept {
   const int64_t before = in_use_.fetch_sub(bytes, std::memory_order_relaxed);
-  if (watched_peak_.load(std::memory_order_relaxed) != kUnwatched) watch_discharge(bytes, before - bytes);
-}
-
-void Device::watch_charge(int64_t bytes, int64_t in_use) noexcept {
-  allocated_.fetch_add(bytes, std::memory_order_relaxed);
-  raise_watched(in_use);
-  if (TraceRecording::is_any_open()) trace_memory(in_use);
-}
-
-void Device::watch_discharge(int64_t bytes, int64_t in_use) noexcept {
-  freed_.fetch_add(bytes, std::memory_order_relaxed);
-  if (TraceRecording::is_any_open()) trace_memory(in_use);
-}
-
-void Device::trace_memory(int64_t in_use) const noexcept {
-  try {
-    add_trace_memory(process_index_, to_string(), in_use);
-  } catch (const std::bad_alloc&) {  // a value is missing from the trace
-  }
-}
-
-void Device::raise_watched(int64_t in_use) noexcept {
-  int64_t seen = watched_peak_.load(std::memory_order_relaxed);
-  while (seen != kUnwatched && seen < in_use && !watched_peak_.compare_exchange_weak(seen, in_use)) {
-  }
-}
-
-Device::Watched Device::next_interval() noexcept {
-  // An allocation that raised the peak before the exchange is in the old interval, and in `in_use` if it still exists;
-  // one that raises it later is in the new interval.
-  const int64_t peak = watched_peak_.exchange(0);
-  const int64_t in_use = in_use_.load();
-  raise_watched(in_use);
-  return {.peak = std::max(peak, in_use),  // an allocation in `in_use` may not have raised the peak yet
-          .in_use = in_use,
-          .allocated = allocated_.load(std::memory_order_relaxed),
-          .freed = freed_.load(std::memory_order_relaxed)};
+  if (is_recorded(Recorded::kMemory)) record(MemoryChange{*this, -bytes, before - bytes});
 }
 
 DeviceMemoryStats Device::memory_stats() const noexcept {
   const int64_t in_use = in_use_.load(std::memory_order_relaxed);
   return {
       .bytes_in_use = in_use,
-      .peak_bytes_in_use = std::max(peak_.load(std::memory_order_relaxed), in_use),  // as in next_interval
+      // An allocation in `in_use` may not have raised the peak yet.
+      .peak_bytes_in_use = std::max(peak_.load(std::memory_order_relaxed), in_use),
       .bytes_limit = bytes_limit().value_or(memory_bytes()),
       .bytes_reserved = reserved_.load(std::memory_order_relaxed),
       .largest_alloc_size = largest_.load(std::memory_order_relaxed),

@@ -2,84 +2,49 @@
 #include "artifex_devices/device/memory_window.h"
 
 #include <algorithm>
-
-#include "artifex_devices/base/fork.h"
-#include "artifex_devices/base/mutex.h"
+#include <cstdlib>
 
 namespace artifex_devices {
-namespace {
-
-// Trivially destructible: windows may outlive static destruction.
-constinit Mutex<"memory windows"> mutex;
-MemoryWindow* open_windows = nullptr;
-
-HeldOverFork g_windows_held_over_fork(mutex);
-
-}  // namespace
 
 MemoryWindow::MemoryWindow(ClientRef client)
-    : client_(std::move(client)), marks_(static_cast<size_t>(client_->device_count())) {
-  const std::lock_guard lock(mutex);
-  next_ = open_windows;
-  open_windows = this;
-  for (size_t id = 0; id < marks_.size(); ++id) {
-    Mark& mark = marks_[id];
-    const Device::Watched now = client_->device(static_cast<int64_t>(id))->next_interval();
-    mark.start = mark.now = now;
-    mark.peak = now.in_use;
-    // Earlier values belong to the other windows.
-    for (MemoryWindow* other = next_; other; other = other->next_) {
-      if (other->client_ == client_) other->marks_[id].peak = std::max(other->marks_[id].peak, now.peak);
-    }
+    : client_(std::move(client)), use_(static_cast<size_t>(client_->device_count())) {
+  const auto held = lock();
+  attach_locked(Recorded::kMemory);
+  for (int64_t id = 0; id < client_->device_count(); ++id) {
+    const int64_t bytes = client_->device(id)->bytes_in_use();
+    use_[static_cast<size_t>(id)] = {.at_start = bytes, .in_use = bytes, .peak = bytes};
   }
 }
 
 MemoryWindow::~MemoryWindow() { close(); }
 
-void MemoryWindow::next_interval_locked(const Client* client) noexcept {
-  for (int64_t id = 0; id < client->device_count(); ++id) {
-    const Device::Watched now = client->device(id)->next_interval();
-    for (MemoryWindow* window = open_windows; window; window = window->next_) {
-      if (window->client_.get() != client) continue;
-      Mark& mark = window->marks_[static_cast<size_t>(id)];
-      mark.peak = std::max(mark.peak, now.peak);
-      mark.now = now;
-    }
+void MemoryWindow::take_memory(const MemoryChange& change) noexcept {
+  if (&change.device.client() != client_.get()) return;
+  MemoryUse& use = use_[static_cast<size_t>(change.device.id())];
+  use.peak = std::max(use.peak, change.in_use);
+  (change.bytes < 0 ? use.freed : use.allocated) += std::abs(change.bytes);
+}
+
+// Reads the bytes in use from the devices: changes of several threads do not come in their order.
+void MemoryWindow::read_locked() noexcept {
+  for (int64_t id = 0; id < client_->device_count(); ++id) {
+    MemoryUse& use = use_[static_cast<size_t>(id)];
+    use.in_use = client_->device(id)->bytes_in_use();
+    use.peak = std::max(use.peak, use.in_use);
   }
 }
 
 std::vector<MemoryUse> MemoryWindow::use() {
-  std::vector<MemoryUse> result(marks_.size());
-  const std::lock_guard lock(mutex);
-  if (open_) next_interval_locked(client_.get());
-  for (size_t id = 0; id < marks_.size(); ++id) {
-    const Mark& mark = marks_[id];
-    result[id] = {.at_start = mark.start.in_use,
-                  .in_use = mark.now.in_use,
-                  .peak = mark.peak,
-                  .allocated = mark.now.allocated - mark.start.allocated,
-                  .freed = mark.now.freed - mark.start.freed};
-  }
-  return result;
+  const auto held = lock();
+  if (is_attached_locked()) read_locked();
+  return use_;
 }
 
 void MemoryWindow::close() noexcept {
-  const std::lock_guard lock(mutex);
-  if (!open_) return;
-  next_interval_locked(client_.get());
-  open_ = false;
-  bool last = true;
-  MemoryWindow** link = &open_windows;
-  while (*link) {
-    if (*link == this) {
-      *link = next_;
-      continue;
-    }
-    last = last && (*link)->client_ != client_;
-    link = &(*link)->next_;
-  }
-  if (!last) return;
-  for (int64_t id = 0; id < client_->device_count(); ++id) client_->device(id)->stop_watching();
+  const auto held = lock();
+  if (!is_attached_locked()) return;
+  read_locked();
+  detach_locked();
 }
 
 int64_t MemoryWindow::physical_bytes() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "artifex_devices/base/recorder.h"
 #include "artifex_devices/device/client.h"
 
 namespace artifex_devices {
@@ -18,14 +19,12 @@ struct MemoryUse {
 };
 
 /// Measures memory use on the devices of one client from its construction to close(). Any number may be open at once,
-/// nested or overlapping, on any threads; each has its own peaks. While none is open, it costs one test of a flag for
-/// each allocation. Concurrent allocations during opening or closing may be counted in part.
-class MemoryWindow {
+/// nested or overlapping, on any threads; each has its own peaks. Concurrent
+/// allocations during opening or closing may be counted in part.
+class MemoryWindow final : RecorderSink {
  public:
   explicit MemoryWindow(ClientRef client);
   ~MemoryWindow();
-  MemoryWindow(const MemoryWindow&) = delete;
-  MemoryWindow& operator=(const MemoryWindow&) = delete;
 
   const ClientRef& client() const noexcept { return client_; }
   /// Returns the use by device id; the use so far while the window is open.
@@ -36,17 +35,11 @@ class MemoryWindow {
   void close() noexcept;
 
  private:
-  struct Mark {
-    Device::Watched start;
-    Device::Watched now;
-    int64_t peak = 0;
-  };
-  static void next_interval_locked(const Client* client) noexcept;
+  void take_memory(const MemoryChange& change) noexcept override;
+  void read_locked() noexcept;
 
   ClientRef client_;
-  std::vector<Mark> marks_;
-  bool open_ = true;
-  MemoryWindow* next_ = nullptr;  // next open window
+  std::vector<MemoryUse> use_;  // by device id
 };
 
 }  // namespace artifex_devices

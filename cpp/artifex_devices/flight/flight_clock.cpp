@@ -7,6 +7,8 @@
 #include <x86intrin.h>
 #endif
 
+#include "artifex_devices/base/clock.h"
+
 namespace artifex_devices {
 namespace {
 
@@ -27,7 +29,7 @@ struct Moment {
 
 Moment moment() noexcept {
   const uint64_t before = counter();
-  const int64_t ns = system_clock_ns(CLOCK_MONOTONIC);
+  const int64_t ns = clock_ns();
   const uint64_t lasted = counter() - before;
   return {before + lasted / 2, ns, lasted};
 }
@@ -60,7 +62,7 @@ double measured_ns_per_tick() noexcept {
     return 0;
   }
   const Moment begin = exact_moment();
-  while (system_clock_ns(CLOCK_MONOTONIC) - begin.ns < kBetweenComparisonsNs) {
+  while (clock_ns() - begin.ns < kBetweenComparisonsNs) {
   }
   const Moment end = exact_moment();
   return end.ticks > begin.ticks ? static_cast<double>(end.ns - begin.ns) / static_cast<double>(end.ticks - begin.ticks)
@@ -68,12 +70,6 @@ double measured_ns_per_tick() noexcept {
 }
 
 }  // namespace
-
-int64_t system_clock_ns(clockid_t clock) noexcept {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 FlightClock::FlightClock() noexcept {
   static const double ns_per_tick = measured_ns_per_tick();
@@ -87,7 +83,7 @@ FlightClock::FlightClock() noexcept {
 }
 
 int64_t FlightClock::now_ns() noexcept {
-  if (ns_per_tick_ == 0) return system_clock_ns(CLOCK_MONOTONIC);
+  if (ns_per_tick_ == 0) return clock_ns();
   const uint64_t now = counter();
   // Before the last comparison, by another thread or after a move to another machine, the difference is huge.
   if (now - compared_.load(std::memory_order_acquire) > ticks_between_) return compare();

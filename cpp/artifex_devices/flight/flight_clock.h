@@ -3,12 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <ctime>
 
 namespace artifex_devices {
-
-/// Nanoseconds of a clock of the system.
-int64_t system_clock_ns(clockid_t clock) noexcept;
 
 /// CLOCK_MONOTONIC in half the time: from the time stamp counter of an x86 processor, where the kernel takes its own
 /// clock from it; elsewhere by the system call. The counter is compared with CLOCK_MONOTONIC every millisecond, so that

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <system_error>
 
+#include "artifex_devices/base/clock.h"
 #include "artifex_devices/base/file.h"
 #include "artifex_devices/flight/flight_format.h"
 
@@ -92,8 +93,8 @@ FlightRecorder::FlightRecorder(const std::string& path, int process, int process
   head.process = static_cast<uint32_t>(process);
   head.process_count = static_cast<uint32_t>(process_count);
   head.pid = ::getpid();
-  head.realtime_ns = system_clock_ns(CLOCK_REALTIME);
-  head.monotonic_ns = system_clock_ns(CLOCK_MONOTONIC);
+  head.realtime_ns = clock_ns(CLOCK_REALTIME);
+  head.monotonic_ns = clock_ns();
   write_start(head.host, host);
   file_ = create_file(path);
   write_part(file_, &head, sizeof(head), 0);

@@ -56,7 +56,7 @@ std::vector<TraceMeeting> trace_meetings(const std::vector<TraceEvent>& events) 
   for (size_t i = 0; i < events.size(); ++i) {
     const TraceEvent& event = events[i];
     if (event.meeting == 0) continue;
-    const bool is_shared = (event.meeting & TraceRecording::kSharedMeeting) != 0;
+    const bool is_shared = (event.meeting & TraceEvent::kSharedMeeting) != 0;
     members[{event.kind, is_shared ? -1 : event.process, event.meeting}].push_back(i);
   }
   std::vector<TraceMeeting> meetings;

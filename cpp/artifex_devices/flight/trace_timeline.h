@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "artifex_devices/base/trace_recording.h"
+#include "artifex_devices/base/recorder.h"
 
 namespace artifex_devices {
 

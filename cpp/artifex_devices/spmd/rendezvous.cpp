@@ -6,15 +6,15 @@
 #include <iterator>
 
 #include "artifex_devices/base/interrupt.h"
+#include "artifex_devices/base/recorder.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/base/trace_recording.h"
 
 namespace artifex_devices {
 
 Rendezvous::Rendezvous(int64_t participants) : able_(participants) {
   if (participants < 1)
     throw_error("Rendezvous: no participants; expected 1 or more, got {}; give devices", participants);
-  began_ns_ = trace_begin_ns();
+  began_ns_ = recorded_begin_ns(Recorded::kSpans);
   participants_.reserve(static_cast<size_t>(participants));
   for (int64_t i = 0; i < participants; ++i) participants_.push_back(std::make_unique<Participant>());
   at_failure_.reserve(participants_.size());  // a failure must reach all, also where memory is short
@@ -72,7 +72,7 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   self.standing.group = group;
   self.standing.signature = signature;
   ++self.standing.collectives;
-  if (TraceRecording::is_any_open()) note_time_locked(participant);
+  if (is_recorded(Recorded::kSpans)) note_time_locked(participant);
   self.collective = joined.open;
   Collective& collective = *self.collective;
   ++collective.arrived;
@@ -100,7 +100,7 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
 // A thread runs one participant after the other: each begins when the one before it has arrived. One that ran alone in
 // its thread began when its last collective was delivered.
 void Rendezvous::note_time_locked(int64_t participant) {
-  const int64_t now_ns = trace_clock_ns();
+  const int64_t now_ns = clock_ns();
   const int64_t thread = trace_thread();
   int64_t& began_ns = turn_began_ns_[thread];
   Participant& self = *participants_[static_cast<size_t>(participant)];
@@ -129,7 +129,7 @@ void Rendezvous::delivered(int64_t participant) {
     throw_error("Rendezvous: participant {} has completed nothing; expected arrive() to report it first", participant);
   }
   self.collective->delivered = true;
-  const int64_t now_ns = trace_begin_ns();
+  const int64_t now_ns = recorded_begin_ns(Recorded::kSpans);
   for (const int64_t member : groups_[static_cast<size_t>(self.standing.group)].members) {
     Participant& other = *participants_[static_cast<size_t>(member)];
     if (other.collective != self.collective) continue;
@@ -195,7 +195,7 @@ void Rendezvous::restart() {
   failure_ = Failure::kNone;
   at_failure_.clear();
   turn_began_ns_.clear();
-  began_ns_ = trace_begin_ns();
+  began_ns_ = recorded_begin_ns(Recorded::kSpans);
 }
 
 void Rendezvous::finished(int64_t participant) {

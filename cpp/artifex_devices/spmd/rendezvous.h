@@ -63,7 +63,7 @@ class Rendezvous {
   /// For a trace: when a participant arrived, and how long it had been running by then.
   struct ArrivalTime {
     int64_t participant = 0;
-    int64_t arrived_ns = 0;  // by trace_clock_ns(); 0 if no trace was open
+    int64_t arrived_ns = 0;  // by clock_ns(); 0 if no trace was open
     int64_t busy_ns = 0;
     int64_t thread = 0;
   };

@@ -11,9 +11,9 @@
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/counters.h"
+#include "artifex_devices/transfer/recorded_transfer.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
-#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -343,7 +343,7 @@ void ShardWriter::copy_in(int64_t buffer, const HostView& source) {
 }
 
 ArrayRef ShardWriter::finish() {
-  if (TransferRecording::is_any_open()) record_put(*sharding_, shape_, dtype_, run_);
+  if (is_recorded(Recorded::kTransfers)) record_put(*sharding_, shape_, dtype_, run_);
   return Array::make(std::move(shape_), dtype_, std::move(sharding_), std::move(storage_), nullptr, true);
 }
 

@@ -9,7 +9,7 @@
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/host_view.h"
-#include "artifex_devices/transfer/transfer_recording.h"
+#include "artifex_devices/transfer/recorded_transfer.h"
 
 namespace artifex_devices {
 
@@ -59,7 +59,7 @@ class ShardWriter {
   ShardingRef sharding_;
   std::shared_ptr<Storage> storage_;
   std::vector<bool> is_written_;  // by buffer
-  TransferRun run_{trace_begin_ns()};
+  TransferRun run_{recorded_begin_ns(Recorded::kTransfers)};
 };
 
 }  // namespace artifex_devices

@@ -10,7 +10,7 @@
 #include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/copy_chain.h"
 #include "artifex_devices/transfer/planned_copies.h"
-#include "artifex_devices/transfer/transfer_recording.h"
+#include "artifex_devices/transfer/recorded_transfer.h"
 
 namespace artifex_devices {
 namespace {
@@ -226,7 +226,7 @@ std::string CrossReshard::identity() const {
 }
 
 void CrossReshard::begin() {
-  begin_ns_ = trace_begin_ns();
+  begin_ns_ = recorded_begin_ns(Recorded::kTransfers);
   source_->block_until_ready();
   for (int64_t b = 0; b < source_->sharding()->buffers().size(); ++b) {
     const bool is_whole = source_->position_in_storage() < 0;
@@ -315,10 +315,10 @@ void CrossReshard::unpack(int64_t i, const std::byte* packed) const {
 }
 
 ArrayRef CrossReshard::finish() {
-  if (begin_ns_ != 0 && TraceRecording::is_any_open()) {
+  if (is_recorded(Recorded::kTransfers)) {
     TransferRun run{begin_ns_, moved_.bytes, moved_.ready};
     for (const Message& message : receives_) run.bytes += message.bytes;
-    trace_reshard(*plan_, *source_->sharding(), *sharding_, run);
+    record_reshard(*plan_, *source_->sharding(), *sharding_, run);
   }
   ArrayRef result = Array::make(source_->shape(), source_->dtype(), sharding_, std::move(moved_.storage),
                                 std::move(moved_.ready), options_.committed, layout_);

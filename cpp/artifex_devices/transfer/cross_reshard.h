@@ -125,7 +125,7 @@ class CrossReshard {
   std::vector<BufferRef> held_;          // of the source, by its numbers here
   std::vector<std::byte*> only_buffer_;  // by source tile: the memory of its one buffer, null unless that is here
   PendingStorage moved_;
-  int64_t begin_ns_ = 0;  // trace_begin_ns()
+  int64_t begin_ns_ = 0;  // recorded_begin_ns(Recorded::kTransfers)
 };
 
 }  // namespace artifex_devices

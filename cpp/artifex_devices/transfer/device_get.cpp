@@ -6,9 +6,9 @@
 #include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/brief_copy.h"
 #include "artifex_devices/transfer/counters.h"
+#include "artifex_devices/transfer/recorded_transfer.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 #include "artifex_devices/transfer/tiling.h"
-#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -83,10 +83,10 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
 }
 
 void gather(const Array& array, const ShardDomains& domains, void* data, const Dims& byte_strides) {
-  const int64_t begin_ns = trace_begin_ns();
+  const int64_t begin_ns = recorded_begin_ns(Recorded::kTransfers);
   const auto batch = gathering(array, domains, data, byte_strides);
   array.sharding()->devices()->client()->executor().run(*batch);
-  if (TransferRecording::is_any_open()) {
+  if (is_recorded(Recorded::kTransfers)) {
     record_get(*array.sharding(), array.shape(), array.dtype(), {begin_ns, batch->bytes()});
   }
 }
@@ -178,10 +178,10 @@ std::shared_ptr<const HostView> device_get_async(const ArrayRef& array) {
   auto view = show_gathered(*array, memory);
   auto batch = gathering(*array, domains, view->data, view->byte_strides);
   batch->hold(memory.block);
-  const int64_t begin_ns = trace_begin_ns();
+  const int64_t begin_ns = recorded_begin_ns(Recorded::kTransfers);
   const int64_t bytes = batch->bytes();
   view->ready = array->sharding()->devices()->client()->executor().submit(std::move(batch), source_ready);
-  if (TransferRecording::is_any_open()) {
+  if (is_recorded(Recorded::kTransfers)) {
     record_get(*array->sharding(), array->shape(), array->dtype(), {begin_ns, bytes, view->ready});
   }
   array->cache_host_value(view);

@@ -7,9 +7,9 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/counters.h"
+#include "artifex_devices/transfer/recorded_transfer.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 #include "artifex_devices/transfer/tiling.h"
-#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -86,10 +86,10 @@ ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool co
   const Shards shards = sharding->shards(source.shape, "device_put");
   auto storage = Storage::allocate(sharding, shards, source.dtype, "device_put");
   const int64_t bytes = physical_bytes(*storage);
-  const int64_t begin_ns = trace_begin_ns();
+  const int64_t begin_ns = recorded_begin_ns(Recorded::kTransfers);
   const int64_t written = fill(source, shards, *storage, layout.get(), bytes);
   g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  if (TransferRecording::is_any_open()) record_put(*sharding, source.shape, source.dtype, {begin_ns, written});
+  if (is_recorded(Recorded::kTransfers)) record_put(*sharding, source.shape, source.dtype, {begin_ns, written});
   return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed, std::move(layout));
 }
 

@@ -10,8 +10,8 @@
 #include "artifex_devices/transfer/cross_reshard.h"
 #include "artifex_devices/transfer/exchange_messages.h"
 #include "artifex_devices/transfer/planned_copies.h"
+#include "artifex_devices/transfer/recorded_transfer.h"
 #include "artifex_devices/transfer/tiling.h"
-#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices {
 namespace {
@@ -56,8 +56,8 @@ PendingStorage submit(const Move& move, std::shared_ptr<Storage> storage, std::s
 template <class PlanOf>
 PendingStorage submit_and_record(const Move& move, std::shared_ptr<Storage> storage, std::shared_ptr<CopyBatch> batch,
                                  PlanOf&& plan) {
-  if (!TransferRecording::is_any_open()) return submit(move, std::move(storage), std::move(batch));
-  TransferRun run{trace_begin_ns(), batch->bytes()};
+  if (!is_recorded(Recorded::kTransfers)) return submit(move, std::move(storage), std::move(batch));
+  TransferRun run{recorded_begin_ns(Recorded::kTransfers), batch->bytes()};
   PendingStorage moved = submit(move, std::move(storage), std::move(batch));
   run.ready = moved.ready;
   record_reshard(*plan(), *move.source.sharding(), *move.sharding, run);
@@ -102,10 +102,10 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   const StridedCopy copy = tiling_copy(*to_tiles, from_tiles, move.source.shape(), move.size);
   const EventRef& written = move.source.ready_event();
   if (move.executor().is_inline(copy.bytes()) && is_ready(written) && !(written && written->error())) {
-    const int64_t begin_ns = trace_begin_ns();
+    const int64_t begin_ns = recorded_begin_ns(Recorded::kTransfers);
     copy.run();
     g_transfer_counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
-    if (TransferRecording::is_any_open()) record_reshard(*plan(), from, to, {begin_ns, copy.bytes()});
+    if (is_recorded(Recorded::kTransfers)) record_reshard(*plan(), from, to, {begin_ns, copy.bytes()});
     return PendingStorage{std::move(storage), nullptr};
   }
   auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_device_bytes);
@@ -115,9 +115,9 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   return submit_and_record(move, std::move(storage), std::move(batch), plan);
 }
 
-/// `from` and `to`: the ends as the plan numbers their buffers.
+/// `from` and `to`: the ends as the plan numbers their buffers. `records`: false where the caller records the transfer.
 PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from,
-                            const WorldPlaces& to) {
+                            const WorldPlaces& to, bool records) {
   auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_device_bytes);
   PlannedCopies::End source{{}, {}, move.source.layout()};
   source.data.resize(from.places.size());
@@ -154,8 +154,6 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
     destination.lanes[i] = (*sharding.devices())[sharding.position_of(number)]->lane();
     batch->hold(std::move(buffer.block));
   }
-  const bool is_shared = sharding.devices()->client()->is_multi_process();  // CrossReshard traces it at its end
-  if (is_shared && TransferRecording::is_any_open()) record_reshard(*plan, *move.source.sharding(), sharding, {});
   const int process =
       sharding.devices()->client()->is_multi_process() ? sharding.devices()->client()->process_index() : 0;
   PlannedCopies::add_to(batch.get(),
@@ -165,7 +163,7 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
   for (BufferRef& buffer : held) {  // through a delete of the source meanwhile
     if (buffer.block) batch->hold(std::move(buffer.block));
   }
-  if (is_shared) return submit(move, std::move(moved.storage), std::move(batch));
+  if (!records) return submit(move, std::move(moved.storage), std::move(batch));
   return submit_and_record(move, std::move(moved.storage), std::move(batch), [&] { return plan; });
 }
 
@@ -185,7 +183,7 @@ std::shared_ptr<const ReshardPlan> make_plan(const Array& source, const Sharding
 
 PendingStorage execute_plan(const Array& source, const ShardingRef& sharding, const ReshardOptions& options,
                             std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from, const WorldPlaces& to) {
-  return move_by_plan(Move(source, sharding, options), std::move(plan), from, to);
+  return move_by_plan(Move(source, sharding, options), std::move(plan), from, to, false);
 }
 
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding) {
@@ -244,7 +242,7 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
   if (!moved) {
     const WorldPlaces from(*source->sharding());
     const WorldPlaces to(*sharding);
-    moved = move_by_plan(move, make_plan(*source, *sharding, from, to, move.force_copy), from, to);
+    moved = move_by_plan(move, make_plan(*source, *sharding, from, to, move.force_copy), from, to, true);
   }
   ArrayRef result = Array::make(source->shape(), source->dtype(), sharding, std::move(moved->storage),
                                 std::move(moved->ready), options.committed, move.layout);

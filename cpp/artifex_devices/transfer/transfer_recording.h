@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
+#include <compare>
 #include <cstdint>
 #include <map>
-#include <string>
-#include <tuple>
-#include <vector>
 
-#include "artifex_devices/array/array.h"
 #include "artifex_devices/base/caller_line.h"
-#include "artifex_devices/base/event.h"
-#include "artifex_devices/base/trace_recording.h"
-#include "artifex_devices/partition/reshard_plan.h"
-#include "artifex_devices/transfer/transfer_guard.h"
+#include "artifex_devices/base/recorder.h"
+#include "artifex_devices/transfer/recorded_transfer.h"
 
 namespace artifex_devices {
 
@@ -23,17 +17,6 @@ struct TransferCount {
   int64_t bytes = 0;
 
   friend bool operator==(const TransferCount&, const TransferCount&) = default;
-};
-
-/// One end of a route: "host", or a device such as "gpu:3", with the kind of its memory unless that is `device`:
-/// "gpu:3 pinned_host".
-struct RouteEnd {
-  std::string name;
-  std::string device_kind;  // "NVIDIA H100 80GB HBM3"; "" for the host
-
-  static RouteEnd host() { return {"host", ""}; }
-  static RouteEnd of(const Device& device, MemoryKind kind);
-  friend auto operator<=>(const RouteEnd&, const RouteEnd&) = default;
 };
 
 struct Route {
@@ -54,73 +37,27 @@ struct TransferLine {
 };
 
 /// Records the transfers of this process from its construction to stop(): what is copied between the host and devices,
-/// and between devices. Any number may be open at once, on any threads; each records all transfers of all worlds. While
-/// none is open, a transfer costs one test of an atomic number more.
+/// and between devices. Any number may be open at once, on any threads; each records all transfers of all worlds.
 ///
 /// A transfer counts when it is started, with the bytes of its plan. Reading memory that the host can read is not a
 /// transfer, and neither are the exchanges inside collectives. A process records what its own devices receive.
 /// Example: device_put of 64 bytes to 2 devices that each get half of them: one call of 64 bytes from one line, and one
 /// call of 32 bytes on each of the routes host -> cpu:0 and host -> cpu:1.
-class TransferRecording {
+class TransferRecording final : RecorderSink {
  public:
   TransferRecording();
   ~TransferRecording();
-  TransferRecording(const TransferRecording&) = delete;
-  TransferRecording& operator=(const TransferRecording&) = delete;
 
   /// Ends the recording; the counts stay. Further calls do nothing.
   void stop() noexcept;
   std::map<Route, TransferCount> routes() const;
   std::map<TransferLine, TransferCount> lines() const;
 
-  /// Whether a recording is open.
-  static bool is_any_open() noexcept { return open_count.load(std::memory_order_relaxed) > 0; }
-
  private:
-  friend class RecordedTransfer;
-  static constinit std::atomic<int> open_count;
+  void take_transfer(const RecordedTransfer& transfer) override;
 
   std::map<Route, TransferCount> routes_;
   std::map<TransferLine, TransferCount> lines_;
-  bool is_open_ = true;
 };
-
-/// When the copies of a transfer ran, for open traces.
-struct TransferRun {
-  int64_t begin_ns = 0;  // trace_begin_ns() before the first copy; 0: no trace was open
-  int64_t bytes = 0;     // that the copies write
-  EventRef ready = {};   // set at their end; null: they have ended
-};
-
-/// One transfer for the open recordings. Create one only while TransferRecording::is_any_open(). The line is that of
-/// the calling thread.
-class RecordedTransfer {
- public:
-  explicit RecordedTransfer(TransferDirection direction) : direction_(direction) {}
-  void add(const RouteEnd& from, const RouteEnd& to, int64_t bytes);
-  /// Adds the transfer, if it has bytes, to all open recordings, and to open traces an event for each device. The
-  /// caller must hold no lock.
-  void commit(int process, const TransferRun& run = {});
-  /// Adds it to open traces only.
-  void trace(int process, const TransferRun& run, const CallerLine& line) const;
-
- private:
-  TransferDirection direction_;
-  std::map<std::pair<RouteEnd, RouteEnd>, int64_t> bytes_;
-};
-
-/// Records that host memory was copied to every buffer of this process.
-[[gnu::cold]] void record_put(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run = {});
-/// Records that devices whose memory the host does not share received a host operand of a computation: each its part
-/// under `sharding`, or all of it if the sharding does not fit the shape.
-[[gnu::cold]] void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtype);
-/// Records that a value was copied to the host, each tile from the first device of this process that holds it.
-[[gnu::cold]] void record_get(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run = {});
-/// Records the copies of a plan into buffers of this process.
-[[gnu::cold]] void record_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination,
-                                  const TransferRun& run);
-/// Adds them to open traces only.
-[[gnu::cold]] void trace_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination,
-                                 const TransferRun& run);
 
 }  // namespace artifex_devices

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "artifex_devices/array/creation_line.h"
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "worlds.h"
@@ -65,25 +64,17 @@ TEST(ArrayMemory, RefusesDeletedArrays) {
   EXPECT_THROW(memory_of(*array), DeletedArray);
 }
 
-TEST(CreationLines, AreRecordedWhileTracedAndRemovedWithTheArray) {
+TEST(CreationLine, IsKnownForArraysMadeWhileTheyAreTraced) {
   set_caller_line_source([]() -> std::optional<CallerLine> { return CallerLine{"program", 7}; });
   const ShardingRef sharding = named(make_world(1, 2), {2}, {"a"});
   const ArrayRef before = float_array(sharding, {2});
   config().trace_allocations.store(1);
-  ArrayRef traced = float_array(sharding, {2});
+  const ArrayRef traced = float_array(sharding, {2});
   config().trace_allocations.store(0);
-  EXPECT_FALSE(CreationLines::of(*before).has_value());
-  ASSERT_TRUE(CreationLines::of(*traced).has_value());
-  EXPECT_EQ(CreationLines::of(*traced)->file, "program");
-  EXPECT_EQ(CreationLines::of(*traced)->line, 7);
-  EXPECT_FALSE(CreationLines::of(*traced->shard_data(0)).has_value());
-  const Array* address = traced.get();
-  traced.reset();
-  for (int i = 0; i < 10; ++i) {  // a new array at the same address has no line
-    const ArrayRef next = float_array(sharding, {2});
-    if (next.get() != address) continue;
-    EXPECT_FALSE(CreationLines::of(*next).has_value());
-  }
+  EXPECT_EQ(before->creation_line(), nullptr);
+  ASSERT_NE(traced->creation_line(), nullptr);
+  EXPECT_EQ(*traced->creation_line(), (CallerLine{"program", 7}));
+  EXPECT_EQ(traced->shard_data(0)->creation_line(), nullptr);
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ TEST(Fork, CountsTheForksOfAProcess) {
   EXPECT_EQ(fork_generation(), here);
 }
 
-class Recorded final : AtFork {
+class Noted final : AtFork {
  public:
-  explicit Recorded(std::string name, int level = 0) : AtFork(level), name_(std::move(name)) {}
+  explicit Noted(std::string name, int level = 0) : AtFork(level), name_(std::move(name)) {}
 
  private:
   void before() override { g_calls += "b" + name_ + " "; }
@@ -38,16 +38,16 @@ class Recorded final : AtFork {
 };
 
 TEST(Fork, RunsPartsInReverseBeforeAndInOrderAfter) {
-  new Recorded("1");
-  new Recorded("2");
+  new Noted("1");
+  new Noted("2");
   g_calls.clear();
   EXPECT_EQ(in_forked_child([] { return g_calls; }), "b2 b1 c1 c2 ");
   EXPECT_EQ(g_calls, "b2 b1 p1 p2 ");
 }
 
 TEST(Fork, BeginsWithHigherLevels) {
-  new Recorded("_high", 7);
-  new Recorded("_low", 5);
+  new Noted("_high", 7);
+  new Noted("_low", 5);
   g_calls.clear();
   const std::string calls = in_forked_child([] { return g_calls; });
   EXPECT_LT(calls.find("b_high"), calls.find("b_low"));

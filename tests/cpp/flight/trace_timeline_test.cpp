@@ -29,7 +29,7 @@ TEST(TraceTimeline, TheSlowestOfAProcessRanLongest) {
 }
 
 TEST(TraceTimeline, TheSlowestOfSeveralProcessesIsInTheOneThatCameLast) {
-  const uint64_t shared = TraceRecording::kSharedMeeting | 7;
+  const uint64_t shared = TraceEvent::kSharedMeeting | 7;
   const std::vector<TraceMeeting> meetings = trace_meetings(
       {member(0, shared, 10, 900), member(0, shared, 20, 5), member(1, shared, 70, 30), member(1, shared, 80, 10)});
   ASSERT_EQ(meetings.size(), 1U);

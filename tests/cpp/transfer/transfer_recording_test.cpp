@@ -58,10 +58,10 @@ TEST(TransferRecording, SeveralRecordTheSameTransfers) {
   test::Random random(3);
   const auto world = gpus(1);
   const ShardingRef sharding = SingleDeviceSharding::make(world->device(0));
-  EXPECT_FALSE(TransferRecording::is_any_open());
+  EXPECT_FALSE(is_recorded(Recorded::kTransfers));
   {
     const TransferRecording outer;
-    EXPECT_TRUE(TransferRecording::is_any_open());
+    EXPECT_TRUE(is_recorded(Recorded::kTransfers));
     {
       const TransferRecording inner;
       device_put(test::dense(random, {4}, DType::kFloat32), sharding, true);
@@ -70,7 +70,7 @@ TEST(TransferRecording, SeveralRecordTheSameTransfers) {
     device_put(test::dense(random, {2}, DType::kFloat32), sharding, true);
     EXPECT_EQ(counts_of(outer), (Counts{{"host", "gpu:0", 2, 24}}));
   }
-  EXPECT_FALSE(TransferRecording::is_any_open());
+  EXPECT_FALSE(is_recorded(Recorded::kTransfers));
 }
 
 TEST(TransferRecording, HostOperandsOfACpuAreReadInPlace) {

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/transfer/recorded_transfer.h"
+
+#include <atomic>
+#include <vector>
+
+#include "artifex_devices/base/error.h"
+
+namespace artifex_devices {
+namespace {
+
+constinit std::atomic<uint64_t> g_transfers{0};
+
+int process_of(const Sharding& sharding) {
+  const Client& client = *sharding.devices()->client();
+  return client.is_multi_process() ? client.process_index() : 0;
+}
+
+/// One transfer of `bytes_of(buffer)` from the host to each buffer of this process.
+template <class BytesOf>
+void record_from_host(const Sharding& sharding, const TransferRun& run, BytesOf&& bytes_of) {
+  RecordedTransfer transfer{TransferDirection::kHostToDevice, process_of(sharding), run};
+  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
+    const Device& device = *(*sharding.devices())[sharding.position_of(b)];
+    transfer.add(RouteEnd::host(), RouteEnd::of(device, sharding.memory_kind()), bytes_of(b));
+  }
+  transfer.commit();
+}
+
+}  // namespace
+
+RouteEnd RouteEnd::of(const Device& device, MemoryKind kind) {
+  std::string name = device.to_string();
+  if (kind != MemoryKind::kDevice) name.append(" ").append(to_string(kind));
+  return {std::move(name), device.device_kind()};
+}
+
+void RecordedTransfer::add(const RouteEnd& from, const RouteEnd& to, int64_t count) {
+  if (count > 0) bytes[{from, to}] += count;
+}
+
+void RecordedTransfer::commit() {
+  if (bytes.empty()) return;
+  line = caller_line().value_or(CallerLine{});
+  number = g_transfers.fetch_add(1, std::memory_order_relaxed) + 1;
+  record(*this);
+  if (!run.ready || !is_recorded(Recorded::kTransferEnds)) return;
+  run.ready->then([number = number](const std::exception_ptr& error) {
+    record(TransferEnd{number, clock_ns(), error != nullptr});
+  });
+}
+
+void record_put(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run) {
+  const Shards shards = sharding.shards(shape, "device_put");
+  record_from_host(sharding, run, [&](int64_t buffer) { return shards[buffer].box.volume() * itemsize(dtype); });
+}
+
+void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtype) {
+  if (sharding.devices()->client()->is_host_readable(sharding.memory_kind())) return;
+  try {
+    record_put(sharding, shape, dtype);
+  } catch (const InvalidArgument&) {
+    const int64_t bytes = checked_product(shape, "device_put") * itemsize(dtype);
+    record_from_host(sharding, {}, [&](int64_t) { return bytes; });
+  }
+}
+
+void record_get(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run) {
+  RecordedTransfer transfer{TransferDirection::kDeviceToHost, process_of(sharding), run};
+  std::vector<bool> is_read(static_cast<size_t>(sharding.grid().tiles()), false);
+  for (const Shard& shard : sharding.shards(shape, "device_get")) {
+    if (is_read[static_cast<size_t>(shard.tile)]) continue;
+    is_read[static_cast<size_t>(shard.tile)] = true;
+    transfer.add(RouteEnd::of(*(*sharding.devices())[shard.position], sharding.memory_kind()), RouteEnd::host(),
+                 shard.box.volume() * itemsize(dtype));
+  }
+  transfer.commit();
+}
+
+void record_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination,
+                    const TransferRun& run) {
+  const Client& client = *destination.devices()->client();
+  const auto ends_of = [&](const std::vector<BufferPlace>& places, const Sharding& sharding) {
+    std::vector<RouteEnd> ends;
+    ends.reserve(places.size());
+    for (const BufferPlace& place : places) {
+      ends.push_back(RouteEnd::of(*client.device(place.device), sharding.memory_kind()));
+    }
+    return ends;
+  };
+  const std::vector<RouteEnd> from = ends_of(plan.source_places(), source);
+  const std::vector<RouteEnd> to = ends_of(plan.destination_places(), destination);
+  RecordedTransfer transfer{TransferDirection::kDeviceToDevice, process_of(destination), run};
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (plan.destination_places()[i].process != transfer.process) continue;
+    plan.for_copies_into(static_cast<int64_t>(i), [&](const ReshardCopy& copy) {
+      transfer.add(from[static_cast<size_t>(copy.source)], to[i], copy.bytes);
+    });
+  }
+  transfer.commit();
+}
+
+}  // namespace artifex_devices
