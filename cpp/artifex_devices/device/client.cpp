@@ -56,13 +56,14 @@ int64_t memory_of_node(const Machine& machine, int node) {
                               static_cast<long double>(usable));
 }
 
-std::shared_ptr<Executor> executor_for(const BackendRef& backend, std::optional<uint64_t> seed) {
+std::shared_ptr<Executor> executor_for(const BackendRef& backend, const ClientOptions& options) {
   std::shared_ptr<WorkerPoolExecutor> executor = std::make_shared<WorkerPoolExecutor>();
   if (const CopyEngine* engine = backend->copy_engine()) {
     executor = std::make_shared<EngineExecutor>(std::shared_ptr<const CopyEngine>(backend, engine));
   }
-  if (!seed) return executor;
-  return std::make_shared<DeferredExecutor>(*seed, std::move(executor));
+  if (options.seed) return std::make_shared<DeferredExecutor>(*options.seed, std::move(executor));
+  if (!options.asynchronous) return std::make_shared<BlockingExecutor>(std::move(executor));
+  return executor;
 }
 
 /// The distinct memories of the devices on `domains`, and the index of each domain's memory.
@@ -181,8 +182,7 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   client->allocator_ = options.allocator;
   client->uid_ = next_uid.fetch_add(1, std::memory_order_relaxed);
   client->compile_only_ = options.compile_only;
-  client->asynchronous_ = options.asynchronous;
-  client->executor_ = executor_for(backend, options.seed);
+  client->executor_ = executor_for(backend, options);
   client->machine_ = std::move(machine);
   client->process_index_ = options.processes.empty() ? 0 : options.process_index;
   client->processes_ = options.processes;

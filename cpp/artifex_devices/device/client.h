@@ -175,7 +175,6 @@ class Client : public std::enable_shared_from_this<Client> {
   const std::string& platform() const noexcept { return backend_->platform(); }
   const Machine& machine() const noexcept { return *machine_; }
   bool is_compile_only() const noexcept { return compile_only_; }
-  bool is_asynchronous() const noexcept { return asynchronous_; }
   /// Whether copies between devices and to the host run when a thread waits, in an order drawn from a seed. New memory
   /// is filled with a pattern, so that data that is read too early is wrong.
   bool defers_copies() const noexcept { return executor_->is_deferred(); }
@@ -249,7 +248,6 @@ class Client : public std::enable_shared_from_this<Client> {
   const CopyEngine* copy_engine_ = nullptr;
   std::shared_ptr<const Machine> machine_;
   bool compile_only_ = false;
-  bool asynchronous_ = true;
   std::shared_ptr<Executor> executor_;
   std::atomic<bool> closed_{false};
   int64_t count_ = 0;

@@ -85,6 +85,12 @@ std::vector<WorkerPool::Work> EngineExecutor::begin(CopyBatch& batch) const {
   return work;
 }
 
+EventRef BlockingExecutor::submit(std::shared_ptr<CopyBatch> batch, const EventRef& after) {
+  if (after) after->wait();
+  run(*batch);
+  return nullptr;
+}
+
 namespace {
 
 // Never destroyed: copies may end after exit has begun.

@@ -13,9 +13,9 @@
 
 namespace artifex_devices {
 
-/// Decides where and when copies of a client's devices run: on the calling thread, on workers, by a copy engine, or as
-/// late as possible. Only here are config().parallel_copy_bytes and config().async_copy_bytes compared with copies.
-/// Thread-safe.
+/// Decides where and when copies of a client's devices run: on the calling thread, on workers, by a copy engine, in
+/// their call, or as late as possible. Only here are config().parallel_copy_bytes and config().async_copy_bytes
+/// compared with copies. Thread-safe.
 class Executor : public std::enable_shared_from_this<Executor> {
  public:
   Executor() = default;
@@ -74,6 +74,18 @@ class EngineExecutor final : public WorkerPoolExecutor {
   bool ends_soon() const noexcept override { return true; }
 
   std::shared_ptr<const CopyEngine> engine_;
+};
+
+/// Makes all copies in their call, by another executor.
+class BlockingExecutor final : public Executor {
+ public:
+  explicit BlockingExecutor(std::shared_ptr<Executor> copies) : copies_(std::move(copies)) {}
+  bool is_inline(int64_t bytes) const noexcept override { return copies_->is_inline(bytes); }
+  void run(CopyBatch& batch) override { copies_->run(batch); }
+  EventRef submit(std::shared_ptr<CopyBatch> batch, const EventRef& after) override;
+
+ private:
+  std::shared_ptr<Executor> copies_;
 };
 
 /// For copies between memories of the host that belong to no client.

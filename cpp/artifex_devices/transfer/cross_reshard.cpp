@@ -324,7 +324,6 @@ ArrayRef CrossReshard::finish() {
                                 std::move(moved_.ready), options_.committed, layout_);
   held_.clear();
   only_buffer_.clear();
-  if (!client()->is_asynchronous()) result->block_until_ready();
   if (options_.donate) source_->donate();
   return result;
 }

@@ -246,7 +246,6 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
   }
   ArrayRef result = Array::make(source->shape(), source->dtype(), sharding, std::move(moved->storage),
                                 std::move(moved->ready), options.committed, move.layout);
-  if (!sharding->devices()->client()->is_asynchronous()) result->block_until_ready();
   if (options.donate) source->donate();
   return result;
 }

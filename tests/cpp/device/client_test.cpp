@@ -214,11 +214,6 @@ TEST(Client, IsOpenUntilItIsClosed) {
   EXPECT_TRUE(client->is_closed());
 }
 
-TEST(Client, IsAsynchronousByDefault) {
-  EXPECT_TRUE(Client::make(Machine::from_synthetic("pu:1"), {})->is_asynchronous());
-  EXPECT_FALSE(Client::make(Machine::from_synthetic("pu:1"), {.asynchronous = false})->is_asynchronous());
-}
-
 TEST(PlatformVersion, NamesLibraryCompilerAndHwloc) {
   const std::string text = platform_version();
   EXPECT_TRUE(text.starts_with("artifex_devices 0.")) << text;
