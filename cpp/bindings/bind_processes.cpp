@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "artifex_devices/device/client.h"
+#include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
 #include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 #include "artifex_devices/topology/gpu_share.h"
@@ -68,7 +68,7 @@ void bind_jobs(py::module_& module) {
       "describe_process",
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
          const std::string& platform) {
-        if (!machine) return tuple_of(Client::describe_base());
+        if (!machine) return tuple_of(describe_base_client());
         return tuple_of(Client::describe(**machine, num_devices, backend_of(platform).get()));
       },
       py::arg("machine") = py::none(), py::arg("num_devices") = py::none(), py::arg("platform") = "cpu",
@@ -77,7 +77,7 @@ void bind_jobs(py::module_& module) {
   internal.def(
       "join_world",
       [](const std::vector<ProcessTuple>& processes, int process_index) {
-        return joined([&] { return Client::join(processes_from(processes), process_index); });
+        return joined([&] { return join_cpus(processes_from(processes), process_index); });
       },
       py::arg("processes"), py::arg("process_index"),
       "Creates the base client with the devices of all processes, each described by its _describe_process.");
@@ -127,9 +127,8 @@ void bind_jobs_of_gpus(py::module_& module) {
   internal.def(
       "join_gpu_world",
       [](const std::vector<ProcessTuple>& processes, int process_index, const std::vector<int>& ordinals) {
-        return joined([&] {
-          return Client::join_gpus(processes_from(processes), process_index, make_cuda_backend(1, ordinals));
-        });
+        return joined(
+            [&] { return join_gpus(processes_from(processes), process_index, make_cuda_backend(1, ordinals)); });
       },
       py::arg("processes"), py::arg("process_index"), py::arg("ordinals"),
       "Makes the GPUs of all processes, each described by its _describe_gpus, the base client.");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
 #include "cpython_calls.h"
 #include "python_modules.h"
@@ -277,7 +278,7 @@ void check_request(const PlatformRequest& request) {
     const bool is_gpu = name == "gpu" || name == "cuda";
     const CudaReport cuda = is_gpu ? cuda_report() : CudaReport();
     if (cuda.is_usable) {
-      if (is_preferred) Client::use_gpu_as_base();
+      if (is_preferred) use_gpus_as_base();
       continue;
     }
     throw_error<Unavailable>(

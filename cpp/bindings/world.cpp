@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
 #include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 #include "artifex_devices/device/open_world.h"
@@ -44,7 +45,7 @@ std::unordered_map<int64_t, WorldCache>& cache_by_client() {
 WorldCache* cache_of(const Client& client) {
   const auto found = cache_by_client().find(client.uid());
   if (found != cache_by_client().end()) return &found->second;
-  if (!Client::base_exists() || Client::base().get() != &client) return nullptr;
+  if (!base_client_exists() || base_client().get() != &client) return nullptr;
   return &cache_by_client()[client.uid()];
 }
 
@@ -191,25 +192,25 @@ PyObject* fast_leave(PyObject* self, PyObject* const*, Py_ssize_t count) {
 ClientRef client_of_named_platform() {
   const OpenWorld* world = current_world();
   if (world != nullptr) return world->client;
-  if (!Client::base_exists()) check_platforms();
-  return Client::base();
+  if (!base_client_exists()) check_platforms();
+  return base_client();
 }
 
 ClientRef client_of_platform(const std::string& platform) {
   OpenWorld* world = current_world();
-  if (world == nullptr && !Client::base_exists()) check_platforms();
+  if (world == nullptr && !base_client_exists()) check_platforms();
   return artifex_devices::client_of_platform(platform, world);
 }
 
 ClientRef current_client() {
   const OpenWorld* world = current_world();
   if (world != nullptr) return world->client;
-  if (!Client::base_exists()) check_platforms();
+  if (!base_client_exists()) check_platforms();
   if (!preference_is_checked && !base_is_replaced()) {
     check_preferred_platform();
     preference_is_checked = true;
   }
-  return Client::base();
+  return base_client();
 }
 
 std::shared_ptr<Device> handle_of(Device* device) { return {device->client().shared_from_this(), device}; }
@@ -300,10 +301,7 @@ Example:
             options.backend =
                 make_emulated_gpu_backend(device_kind ? emulated_gpu_from_name(*device_kind) : EmulatedGpu{});
           }
-          if (platform == "cuda") {
-            options.backend = make_cuda_backend(devices_per_gpu);
-            if (!num_devices) options.num_devices = static_cast<int64_t>(cuda_report().gpus.size());
-          }
+          if (platform == "cuda") options.backend = make_cuda_backend(devices_per_gpu);
           if (!allocator) return Client::make(std::move(of), options);
           const auto& [kind, fraction, preallocate, collective] = *allocator;
           options.allocator = {static_cast<AllocatorKind>(kind), fraction, preallocate, collective};
@@ -369,8 +367,8 @@ Example:
         return result;
       },
       "Returns what the CUDA driver reports, and why CUDA is not usable (\"problem\" and \"fix\", else empty).");
-  internal.def("base_client_exists", &Client::base_exists);
-  internal.def("set_num_cpu_devices", &Client::set_num_cpu_devices, py::arg("count").none(true));
+  internal.def("base_client_exists", &base_client_exists);
+  internal.def("set_num_cpu_devices", &set_num_cpu_devices, py::arg("count").none(true));
 }
 
 }  // namespace artifex_devices::bindings

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "artifex_devices/base/byte_count.h"
-#include "artifex_devices/base/config.h"
 #include "artifex_devices/base/stream_copy.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/collective/halves.h"
+#include "artifex_devices/device/executor.h"
 
 namespace artifex_devices {
 namespace {
@@ -30,9 +30,7 @@ using Inputs = std::span<const void* const>;
 template <class Body>
 void in_pieces(size_t inputs, int64_t elements, int64_t itemsize, const Body& body) {
   const auto count = static_cast<int64_t>(inputs);
-  if (elements * itemsize * (count + 1) < config().parallel_copy_bytes.load(std::memory_order_relaxed)) {
-    return body(0, elements);
-  }
+  if (host_executor().is_inline(elements * itemsize * (count + 1))) return body(0, elements);
   const int64_t bytes = std::clamp(kPieceInputBytes / count, kLeastPieceBytes, kMostPieceBytes);
   const int64_t step = bytes / kLeastPieceBytes * kLeastPieceBytes / itemsize;
   WorkerPool::process().parallel_for((elements + step - 1) / step, -1, [&](int64_t piece) {

@@ -34,6 +34,8 @@ class Backend {
   virtual const std::string& device_kind(int64_t local_device) const noexcept = 0;
   /// Whether the devices are emulated by the CPU.
   virtual bool is_emulated() const noexcept { return false; }
+  /// Devices of a client that asks for no number. Nothing: one for each CPU domain of the machine.
+  virtual std::optional<int64_t> device_count() const noexcept { return std::nullopt; }
   virtual std::string repr(const Device& device) const = 0;  // "CpuDevice(id=0)"
 
   /// Whether each device has memory of its own. Otherwise the devices near a NUMA node share its memory.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/base_client.h"
+
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
@@ -6,7 +8,6 @@
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
 #include "artifex_devices/base/throw_error.h"
-#include "artifex_devices/device/client.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
 
 namespace artifex_devices {
@@ -19,10 +20,10 @@ constexpr std::string_view kCountFlag = "--xla_force_host_platform_device_count"
 // Never destroyed: static destructors elsewhere may free arrays.
 struct BaseState {
   Mutex<"base client"> mutex;
-  std::shared_ptr<Client> made;       // by base()
-  std::shared_ptr<Client> gpu;        // by gpu()
-  bool gpu_is_base = false;           // it takes precedence over `made`
-  std::shared_ptr<Client> exchanged;  // takes precedence over both
+  ClientRef made;            // by cpu_client()
+  ClientRef gpu;             // by gpu_client()
+  bool gpu_is_base = false;  // it takes precedence over `made`
+  ClientRef replacing;       // takes precedence over both
   std::optional<int64_t> count;
   std::atomic<bool> exists{false};
 };
@@ -93,7 +94,7 @@ std::optional<int64_t> count_from_environment() {
   return std::nullopt;
 }
 
-const std::shared_ptr<Client>& made_locked(BaseState& base) {
+const ClientRef& made_locked(BaseState& base) {
   if (!base.made) {
     ClientOptions options;
     options.num_devices = base.count ? base.count : count_from_environment();
@@ -103,12 +104,10 @@ const std::shared_ptr<Client>& made_locked(BaseState& base) {
   return base.made;
 }
 
-const std::shared_ptr<Client>& gpu_locked(BaseState& base) {
+const ClientRef& gpu_locked(BaseState& base) {
   if (!base.gpu) {
-    const CudaReport report = cuda_report();
     ClientOptions options;
     options.backend = make_cuda_backend();
-    options.num_devices = static_cast<int64_t>(report.gpus.size());
     options.allocator = AllocatorOptions::from_environment();
     base.gpu = Client::make(Machine::live(), options);
   }
@@ -117,20 +116,20 @@ const std::shared_ptr<Client>& gpu_locked(BaseState& base) {
 
 }  // namespace
 
-std::shared_ptr<Client> Client::base() {
+ClientRef base_client() {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
-  if (base.exchanged) return base.exchanged;
+  if (base.replacing) return base.replacing;
   return base.gpu_is_base ? base.gpu : made_locked(base);
 }
 
-std::shared_ptr<Client> Client::gpu() {
+ClientRef gpu_client() {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
   return gpu_locked(base);
 }
 
-void Client::use_gpu_as_base() {
+void use_gpus_as_base() {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
   gpu_locked(base);
@@ -138,22 +137,22 @@ void Client::use_gpu_as_base() {
   base.exists.store(true, std::memory_order_release);
 }
 
-std::shared_ptr<Client> Client::cpu() {
+ClientRef cpu_client() {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
   return made_locked(base);
 }
 
-bool Client::base_exists() noexcept { return state().exists.load(std::memory_order_acquire); }
+bool base_client_exists() noexcept { return state().exists.load(std::memory_order_acquire); }
 
-void Client::set_num_cpu_devices(std::optional<int64_t> count) {
+void set_num_cpu_devices(std::optional<int64_t> count) {
   BaseState& base = state();
   if (count && (*count < 1 || *count > kMostClientDevices)) {
     throw_error("jax_num_cpu_devices: {} is not a number of devices; expected 1 to {}, or None for one per CPU domain",
                 *count, kMostClientDevices);
   }
   const std::lock_guard lock(base.mutex);
-  if (base.made || base.exchanged) {
+  if (base.made || base.replacing) {
     throw_error<Unavailable>(
         "jax_num_cpu_devices: the devices are in use already; set the number before their first use, or use "
         "simulate({}) for a separate world",
@@ -162,16 +161,16 @@ void Client::set_num_cpu_devices(std::optional<int64_t> count) {
   base.count = count;
 }
 
-ProcessInfo Client::describe_base() {
+ProcessInfo describe_base_client() {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
-  return describe(*Machine::live(), base.count ? base.count : count_from_environment());
+  return Client::describe(*Machine::live(), base.count ? base.count : count_from_environment());
 }
 
-std::shared_ptr<Client> Client::join(std::vector<ProcessInfo> processes, int process_index) {
+ClientRef join_cpus(std::vector<ProcessInfo> processes, int process_index) {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
-  if (base.made || base.exchanged) {
+  if (base.made || base.replacing) {
     throw_error<Unavailable>(
         "distributed.initialize: the devices are in use already; expected to come before their first use; call it at "
         "the beginning of the program");
@@ -180,12 +179,12 @@ std::shared_ptr<Client> Client::join(std::vector<ProcessInfo> processes, int pro
   options.num_devices = base.count ? base.count : count_from_environment();
   options.processes = std::move(processes);
   options.process_index = process_index;
-  base.made = make(Machine::live(), options);
+  base.made = Client::make(Machine::live(), options);
   base.exists.store(true, std::memory_order_release);
   return base.made;
 }
 
-std::shared_ptr<Client> Client::join_gpus(std::vector<ProcessInfo> processes, int process_index, BackendRef own) {
+ClientRef join_gpus(std::vector<ProcessInfo> processes, int process_index, BackendRef own) {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
   if (base.gpu) {
@@ -201,20 +200,31 @@ std::shared_ptr<Client> Client::join_gpus(std::vector<ProcessInfo> processes, in
   options.allocator = AllocatorOptions::from_environment();
   options.processes = std::move(processes);
   options.process_index = process_index;
-  base.gpu = make(Machine::live(), options);
+  base.gpu = Client::make(Machine::live(), options);
   base.gpu_is_base = true;
   base.exists.store(true, std::memory_order_release);
   return base.gpu;
 }
 
-std::shared_ptr<Client> Client::exchange_base(std::shared_ptr<Client> client) {
+ClientRef replace_base(ClientRef client) {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
-  const std::shared_ptr<Client>& own = base.gpu_is_base ? base.gpu : base.made;
-  std::shared_ptr<Client> old = base.exchanged ? base.exchanged : own;
-  base.exchanged = client == own ? nullptr : std::move(client);
-  base.exists.store(own || base.exchanged, std::memory_order_release);
+  if (client && base.replacing) {
+    throw_error<Unavailable>(
+        "simulate: all_threads=True is active already; expected one world for all threads at a time; leave the other "
+        "one first");
+  }
+  const ClientRef& own = base.gpu_is_base ? base.gpu : base.made;
+  ClientRef old = base.replacing ? base.replacing : own;
+  base.replacing = std::move(client);
+  base.exists.store(own || base.replacing, std::memory_order_release);
   return old;
+}
+
+bool base_is_replaced() noexcept {
+  BaseState& base = state();
+  const std::lock_guard lock(base.mutex);
+  return base.replacing != nullptr;
 }
 
 }  // namespace artifex_devices

@@ -146,6 +146,7 @@ ProcessInfo Client::describe(const Machine& machine, std::optional<int64_t> num_
   ProcessInfo info;
   info.host = host_name();
   info.domains = machine.cpu_domains();
+  if (!num_devices && backend != nullptr) num_devices = backend->device_count();
   info.num_devices = num_devices.value_or(static_cast<int64_t>(info.domains.size()));
   check_count(info.num_devices);
   for (const int node : memories_of(info.domains).nodes) {

@@ -124,7 +124,7 @@ struct MemoryChange {
 };
 
 struct ClientOptions {
-  std::optional<int64_t> num_devices = std::nullopt;  // nothing: one for each CPU domain of the machine
+  std::optional<int64_t> num_devices = std::nullopt;  // nothing: Backend::device_count
   std::optional<int64_t> bytes_limit = std::nullopt;  // of each device
   bool compile_only = false;                          // devices without memory: placing on them throws Unavailable
   std::optional<AllocatorOptions> allocator = std::nullopt;  // nothing: cached, no limit, no preallocation
@@ -145,31 +145,6 @@ class Client : public std::enable_shared_from_this<Client> {
   /// options that are invalid or unsupported by the backend; OutOfMemory if there is too little memory to preallocate.
   static std::shared_ptr<Client> make(std::shared_ptr<const Machine> machine, const ClientOptions& options);
 
-  /// Returns the process's base client, created at the first call from the live machine. The number of devices is, in
-  /// this order of precedence, that of set_num_cpu_devices, JAX_NUM_CPU_DEVICES, or the last
-  /// --xla_force_host_platform_device_count in XLA_FLAGS. Throws InvalidArgument naming the variable if its value is
-  /// not a positive number. Environment variables are read here only: call with the GIL held.
-  static std::shared_ptr<Client> base();
-  static bool base_exists() noexcept;
-  /// The same, but never a client that exchange_base() put in its place: the CPU devices of this machine.
-  static std::shared_ptr<Client> cpu();
-  /// The GPUs of this machine through CUDA, created at the first call. Throws as make_cuda_backend.
-  static std::shared_ptr<Client> gpu();
-  /// Makes base() return gpu() instead of cpu(). Throws as gpu().
-  static void use_gpu_as_base();
-  /// Returns this process's entry for the processes that will share its world.
-  static ProcessInfo describe_base();
-  /// Creates the base client with the devices of all `processes`. Throws Unavailable if there is a base client already,
-  /// and as make().
-  static std::shared_ptr<Client> join(std::vector<ProcessInfo> processes, int process_index);
-  /// Creates gpu() with the GPUs of all `processes`, and makes base() return it; `own` has those of this process.
-  /// Throws Unavailable if there is one already, and as make().
-  static std::shared_ptr<Client> join_gpus(std::vector<ProcessInfo> processes, int process_index, BackendRef own);
-  /// Throws Unavailable once the base client exists.
-  static void set_num_cpu_devices(std::optional<int64_t> count);
-  /// Makes `client` the base client (nullptr: the next base() restores the first one); returns the old one.
-  static std::shared_ptr<Client> exchange_base(std::shared_ptr<Client> client);
-
   int64_t uid() const noexcept { return uid_; }
   const Backend& backend() const noexcept { return *backend_; }
   const std::string& platform() const noexcept { return backend_->platform(); }
@@ -189,7 +164,7 @@ class Client : public std::enable_shared_from_this<Client> {
   int host_of_process(int index) const noexcept {
     return processes_.empty() ? 0 : host_of_process_[static_cast<size_t>(index)];
   }
-  /// Returns the entry of a process with `num_devices` devices (nothing: one for each CPU domain) on `machine`;
+  /// Returns the entry of a process with `num_devices` devices (nothing: Backend::device_count) on `machine`;
   /// `backend`: what the devices are; null: the CPU's.
   static ProcessInfo describe(const Machine& machine, std::optional<int64_t> num_devices,
                               const Backend* backend = nullptr);

@@ -4,14 +4,10 @@
 #include <utility>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
 
 namespace artifex_devices {
-namespace {
-
-bool g_base_is_replaced = false;
-
-}  // namespace
 
 OpenWorld* skip_left(OpenWorld* world) noexcept {
   while (world != nullptr && world->is_left) world = world->outer.get();
@@ -26,30 +22,18 @@ void check_innermost(const OpenWorld& left, const OpenWorld* innermost) {
 }
 
 ClientRef client_of_platform(std::string_view platform, OpenWorld* innermost) {
-  ClientRef client = innermost != nullptr ? innermost->client : Client::base();
+  ClientRef client = innermost != nullptr ? innermost->client : base_client();
   if (client->platform() == platform) return client;
   if (platform == "gpu" || platform == "cuda") {
     // Simulated worlds take the place of this machine, with its GPUs.
-    const bool is_machine = innermost == nullptr && !g_base_is_replaced;
-    return is_machine && cuda_report().is_usable ? Client::gpu() : nullptr;
+    const bool is_machine = innermost == nullptr && !base_is_replaced();
+    return is_machine && cuda_report().is_usable ? gpu_client() : nullptr;
   }
   if (platform != "cpu" || client->is_compile_only()) return nullptr;
   for (OpenWorld* each = innermost; each != nullptr; each = skip_left(each->outer.get())) {
     if (each->client->platform() == platform && !each->client->is_compile_only()) return each->client;
   }
-  return Client::cpu();
+  return cpu_client();
 }
-
-ClientRef replace_base(ClientRef client) {
-  if (client && g_base_is_replaced) {
-    throw_error<Unavailable>(
-        "simulate: all_threads=True is active already; expected one world for all threads at a time; leave the other "
-        "one first");
-  }
-  g_base_is_replaced = client != nullptr;
-  return Client::exchange_base(std::move(client));
-}
-
-bool base_is_replaced() noexcept { return g_base_is_replaced; }
 
 }  // namespace artifex_devices

@@ -30,9 +30,4 @@ void check_innermost(const OpenWorld& left, const OpenWorld* innermost);
 /// GPUs the CPU devices of the nearest world that has some, else those of this machine.
 ClientRef client_of_platform(std::string_view platform, OpenWorld* innermost);
 
-/// Makes `client` the base client of all threads, or ends that (null); returns the old one. Throws Unavailable where
-/// another one has replaced it already.
-ClientRef replace_base(ClientRef client);
-bool base_is_replaced() noexcept;
-
 }  // namespace artifex_devices

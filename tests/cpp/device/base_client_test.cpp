@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "artifex_devices/device/base_client.h"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,7 +9,6 @@
 #include <functional>
 
 #include "artifex_devices/base/error.h"
-#include "artifex_devices/device/client.h"
 
 namespace artifex_devices {
 namespace {
@@ -44,7 +45,7 @@ std::string in_child(const std::vector<std::pair<std::string, std::string>>& var
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : "the child died";
 }
 
-std::string count_of_base() { return std::to_string(Client::base()->device_count()); }
+std::string count_of_base() { return std::to_string(base_client()->device_count()); }
 
 TEST(BaseClient, HasOneDevicePerCpuDomainWithoutVariables) {
   EXPECT_EQ(in_child({}, count_of_base), std::to_string(Machine::live()->cpu_domains().size()));
@@ -53,10 +54,10 @@ TEST(BaseClient, HasOneDevicePerCpuDomainWithoutVariables) {
 TEST(BaseClient, IsCreatedOnceFromTheLiveMachine) {
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "3"}},
                      [] {
-                       const bool before = Client::base_exists();
-                       const auto base = Client::base();
+                       const bool before = base_client_exists();
+                       const auto base = base_client();
                        setenv("JAX_NUM_CPU_DEVICES", "5", 1);
-                       const bool same = Client::base() == base && base->device_count() == 3 && Client::base_exists();
+                       const bool same = base_client() == base && base->device_count() == 3 && base_client_exists();
                        return std::string(!before && same && base->machine().is_live() ? "yes" : "no");
                      }),
             "yes");
@@ -84,15 +85,15 @@ TEST(BaseClient, PrefersSetterThenVariableThenFlag) {
   EXPECT_EQ(in_child(both, count_of_base), "6");
   EXPECT_EQ(in_child(both,
                      [] {
-                       Client::set_num_cpu_devices(3);
-                       Client::set_num_cpu_devices(2);
+                       set_num_cpu_devices(3);
+                       set_num_cpu_devices(2);
                        return count_of_base();
                      }),
             "2");
   EXPECT_EQ(in_child(both,
                      [] {
-                       Client::set_num_cpu_devices(3);
-                       Client::set_num_cpu_devices(std::nullopt);
+                       set_num_cpu_devices(3);
+                       set_num_cpu_devices(std::nullopt);
                        return count_of_base();
                      }),
             "6");
@@ -118,8 +119,8 @@ TEST(BaseClient, NamesMalformedVariablesAndValues) {
 TEST(BaseClient, AcceptsACorrectedVariable) {
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "x"}},
                      [] {
-                       EXPECT_THROW(Client::base(), InvalidArgument);
-                       EXPECT_FALSE(Client::base_exists());
+                       EXPECT_THROW(base_client(), InvalidArgument);
+                       EXPECT_FALSE(base_client_exists());
                        setenv("JAX_NUM_CPU_DEVICES", "2", 1);
                        return count_of_base();
                      }),
@@ -128,46 +129,47 @@ TEST(BaseClient, AcceptsACorrectedVariable) {
 
 TEST(BaseClient, RefusesToChangeTheNumberOfExistingDevices) {
   const std::string message = in_child({}, [] {
-    Client::base();
-    Client::set_num_cpu_devices(4);
+    base_client();
+    set_num_cpu_devices(4);
     return std::string("changed");
   });
   EXPECT_NE(message.find("Unavailable: jax_num_cpu_devices"), std::string::npos) << message;
   EXPECT_NE(message.find("simulate(4)"), std::string::npos) << message;
   const std::string zero = in_child({}, [] {
-    Client::set_num_cpu_devices(0);
+    set_num_cpu_devices(0);
     return std::string("set");
   });
   EXPECT_NE(zero.find("InvalidArgument: jax_num_cpu_devices: 0"), std::string::npos) << zero;
 }
 
-TEST(BaseClient, CanBeExchanged) {
+TEST(BaseClient, CanBeReplaced) {
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "2"}},
                      [] {
                        const auto first = Client::make(Machine::live(), {.num_devices = 5});
                        const auto second = Client::make(Machine::live(), {.num_devices = 7});
                        std::string log;
-                       log += Client::exchange_base(first) ? "x" : "-";  // nothing before
+                       log += replace_base(first) ? "x" : "-";  // nothing before
                        log += count_of_base();
-                       log += Client::exchange_base(second) == first ? "f" : "x";
-                       log += count_of_base();
-                       log += Client::exchange_base(nullptr) == second ? "s" : "x";
+                       log += replace_base(nullptr) == first ? "f" : "x";
+                       log += base_client_exists() ? "x" : "-";
                        log += count_of_base();  // the one of the environment
-                       const auto base = Client::base();
-                       log += Client::exchange_base(first) == base ? "b" : "x";
-                       log += Client::exchange_base(base) == first ? "f" : "x";
-                       log += Client::base() == base ? "b" : "x";
+                       const auto base = base_client();
+                       log += replace_base(second) == base ? "b" : "x";
+                       log += count_of_base();
+                       log += cpu_client() == base ? "b" : "x";
+                       log += replace_base(nullptr) == second ? "s" : "x";
+                       log += base_client() == base ? "b" : "x";
                        return log;
                      }),
-            "-5f7s2bfb");
+            "-5f-2b7bsb");
 }
 
 TEST(BaseClient, KeepsItsDevicesInAForkedChild) {
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "3"}},
                      [] {
-                       Client::base();
+                       base_client();
                        return in_child({}, [] {
-                         const BlockRef block = Client::base()->device(2)->arena().allocate(100);
+                         const BlockRef block = base_client()->device(2)->arena().allocate(100);
                          return count_of_base() + (block ? "+" : "-");
                        });
                      }),

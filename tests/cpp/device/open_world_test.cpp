@@ -5,6 +5,7 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
+#include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cluster_client.h"
 
 namespace artifex_devices {
@@ -43,15 +44,15 @@ TEST(OpenWorld, FindsTheDevicesOfAPlatformInTheNearestWorldThatHasSome) {
 }
 
 TEST(OpenWorld, ReplacesTheBaseClientOnce) {
-  const ClientRef first = Client::base();
+  const ClientRef first = base_client();
   const ClientRef world = cpu_world();
   EXPECT_EQ(replace_base(world), first);
   EXPECT_TRUE(base_is_replaced());
-  EXPECT_EQ(Client::base(), world);
+  EXPECT_EQ(base_client(), world);
   EXPECT_THROW(replace_base(cpu_world()), Unavailable);
   EXPECT_EQ(replace_base(nullptr), world);
   EXPECT_FALSE(base_is_replaced());
-  EXPECT_EQ(Client::base(), first);
+  EXPECT_EQ(base_client(), first);
 }
 
 TEST(ClusterClient, IsOneWhileItIsAlive) {

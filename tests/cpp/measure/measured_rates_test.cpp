@@ -15,7 +15,7 @@
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/worker_pool.h"
-#include "artifex_devices/device/client.h"
+#include "artifex_devices/device/base_client.h"
 
 namespace artifex_devices {
 namespace {
@@ -24,7 +24,7 @@ constexpr RateOptions kShort = {.seconds = 0.05, .window_seconds = 0.005};
 
 class MeasuredRates : public ::testing::Test {
  protected:
-  ClientRef client_ = Client::base();  // gives the workers their lanes
+  ClientRef client_ = base_client();  // gives the workers their lanes
   std::vector<int> lanes_ = all_lanes();
 };
 
