@@ -10,7 +10,7 @@
 
 #include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
-#include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
+#include "artifex_devices/device/platform.h"
 #include "artifex_devices/topology/gpu_share.h"
 #include "bindings.h"
 #include "errors.h"
@@ -47,11 +47,6 @@ std::vector<ProcessInfo> processes_from(const std::vector<ProcessTuple>& tuples)
   return processes;
 }
 
-/// Emulated GPUs of the platform "gpu"; null for "cpu".
-BackendRef backend_of(const std::string& platform) {
-  return platform == "gpu" ? make_emulated_gpu_backend(EmulatedGpu{}) : nullptr;
-}
-
 template <class F>
 std::shared_ptr<Client> joined(F&& join) {
   try {
@@ -69,7 +64,7 @@ void bind_jobs(py::module_& module) {
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
          const std::string& platform) {
         if (!machine) return tuple_of(describe_base_client());
-        return tuple_of(Client::describe(**machine, num_devices, backend_of(platform).get()));
+        return tuple_of(Client::describe(**machine, num_devices, backend_of_platform(platform).get()));
       },
       py::arg("machine") = py::none(), py::arg("num_devices") = py::none(), py::arg("platform") = "cpu",
       "Returns the description of this process for the others (a tuple that pickles): with these devices, or by "
@@ -86,7 +81,7 @@ void bind_jobs(py::module_& module) {
       [](const std::shared_ptr<Machine>& machine, const std::vector<ProcessTuple>& processes, int process_index,
          const std::string& platform) {
         ClientOptions options;
-        options.backend = backend_of(platform);
+        options.backend = backend_of_platform(platform);
         options.processes = processes_from(processes);
         options.process_index = process_index;
         if (process_index >= 0 && static_cast<size_t>(process_index) < processes.size()) {

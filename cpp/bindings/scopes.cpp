@@ -14,7 +14,7 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/base_client.h"
-#include "artifex_devices/device/cuda/cuda_backend.h"
+#include "artifex_devices/device/platform.h"
 #include "cpython_calls.h"
 #include "python_modules.h"
 #include "safe_repr.h"
@@ -49,11 +49,6 @@ PyObject* abandoned = nullptr;
 // The process's values: owned, or null where none is set.
 std::array<PyObject*, kScopedOptions> process_values{};
 
-/// Requested platforms and the source of the request.
-struct PlatformRequest {
-  std::optional<std::string> names;
-  std::string source;
-};
 PlatformRequest platforms;      // jax_platforms: comma-separated names, or empty
 PlatformRequest platform_name;  // jax_platform_name
 bool environment_is_read = false;
@@ -264,31 +259,6 @@ void write_option(const std::string& name, const py::object& value) {
   set_process_option(option, checked_value(option, value, "config.update"));
 }
 
-/// Checks the requested platforms. The first one that is a GPU's decides about the base client, as in JAX.
-void check_request(const PlatformRequest& request) {
-  if (!request.names) return;
-  bool is_first = true;
-  std::string_view rest = *request.names;
-  while (!rest.empty()) {
-    const size_t comma = rest.find(',');
-    const std::string_view name = rest.substr(0, comma);
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-    const bool is_preferred = std::exchange(is_first, false);
-    if (name == "cpu") continue;
-    const bool is_gpu = name == "gpu" || name == "cuda";
-    const CudaReport cuda = is_gpu ? cuda_report() : CudaReport();
-    if (cuda.is_usable) {
-      if (is_preferred) use_gpus_as_base();
-      continue;
-    }
-    throw_error<Unavailable>(
-        "devices: {} requests platform {:?}, which is not available{}; expected one of: cpu; {}request cpu, or leave "
-        "it out",
-        request.source, name, is_gpu ? fmt::format(": {}", cuda.problem) : std::string(),
-        is_gpu ? fmt::format("{}, ", cuda.fix) : std::string());
-  }
-}
-
 PlatformRequest& request_from_name(const std::string& name) {
   return name == "jax_platforms" ? platforms : platform_name;
 }
@@ -345,12 +315,12 @@ Device* default_device() {
 
 void check_platforms() {
   read_environment();
-  check_request(platforms);
+  use_platforms(platforms);
 }
 
 void check_preferred_platform() {
   read_environment();
-  check_request(platform_name);
+  use_platforms(platform_name);
 }
 
 void bind_scopes(py::module_& module) {
@@ -380,12 +350,7 @@ void bind_scopes(py::module_& module) {
       "prefers_gpus",
       [] {
         read_environment();
-        const auto names_gpus = [](const PlatformRequest& request) {
-          const std::string names = request.names.value_or("");
-          const std::string first = names.substr(0, names.find(','));
-          return first == "gpu" || first == "cuda";
-        };
-        return names_gpus(platforms) || names_gpus(platform_name);
+        return prefers_gpus(platforms) || prefers_gpus(platform_name);
       },
       "Returns whether jax_platforms or jax_platform_name names GPUs first.");
   internal.def(

@@ -12,8 +12,8 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
-#include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 #include "artifex_devices/device/open_world.h"
+#include "artifex_devices/device/platform.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "by_reference.h"
 #include "errors.h"
@@ -296,12 +296,8 @@ Example:
                                 .bytes_limit = bytes_limit,
                                 .compile_only = compile_only,
                                 .asynchronous = asynchronous,
-                                .seed = seed};
-          if (platform == "gpu") {
-            options.backend =
-                make_emulated_gpu_backend(device_kind ? emulated_gpu_from_name(*device_kind) : EmulatedGpu{});
-          }
-          if (platform == "cuda") options.backend = make_cuda_backend(devices_per_gpu);
+                                .seed = seed,
+                                .backend = backend_of_platform(platform, device_kind, devices_per_gpu)};
           if (!allocator) return Client::make(std::move(of), options);
           const auto& [kind, fraction, preallocate, collective] = *allocator;
           options.allocator = {static_cast<AllocatorKind>(kind), fraction, preallocate, collective};
