@@ -30,7 +30,6 @@ void bind_trace(py::module_& module);
 void bind_memory(py::module_& module);
 void bind_memory_layout(py::module_& module);
 void bind_mesh(py::module_& module);
-void bind_mesh_members(py::module_& module);
 void name_public_modules(py::module_& module);
 void bind_partition(py::module_& module);
 void bind_render(py::module_& module);
@@ -55,9 +54,5 @@ void reject_constructions(py::module_& module);
 /// `Class.__new__(Class)` returns an object without a C++ value, as its __init__ has not run. Using its value now
 /// raises TypeError, where pybind11 would return uninitialized memory.
 void reject_uninitialized(const py::module_& module);
-
-/// Turns the functions that pickles refer to into plain ones, pickled as `artifex_devices._core` and their name.
-/// pybind11 pickles its functions as a call of eval, which an unpickler with an allow-list refuses. Call it last.
-void install_pickle_functions(const py::module_& module);
 
 }  // namespace artifex_devices::bindings

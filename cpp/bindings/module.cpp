@@ -41,7 +41,6 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_device_topology(module);
   bind_partition(module);
   bind_sharding(module);
-  bind_mesh_members(module);
   bind_array(module);
   bind_memory_layout(module);
   bind_transfer(module);
@@ -77,7 +76,6 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   reject_uninitialized(module);
   reject_uninitialized(internal);
   reject_constructions(module);
-  install_pickle_functions(internal);
   name_public_modules(module);
 }
 

@@ -86,6 +86,7 @@ _import_eagerly(
     "_array.operators",  # gives Array its methods
     "_array.core_reprs",  # lets pprint print the core's objects
     "_placement.device_put",
+    "_placement.mesh_members",
     "_runtime.caches",
     "_runtime.world",
     "config",

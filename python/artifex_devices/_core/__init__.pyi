@@ -1384,8 +1384,7 @@ class NamedSharding(Sharding):
         """
         Returns a NamedSharding with another mesh, spec, memory_kind or uneven.
 
-        Args:
-            **kwargs: `mesh`, `spec` (a PartitionSpec or its entries), `memory_kind`, `uneven`.
+        The arguments are named: `mesh`, `spec` (a PartitionSpec or its entries), `memory_kind`, `uneven`.
 
         Raises:
             TypeError: An argument has another name.

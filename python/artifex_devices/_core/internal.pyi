@@ -7,7 +7,6 @@ What the Python files of the package use of the core.
 import collections.abc
 import typing
 
-import artifex_devices.unpickle
 from artifex_devices._core import (
     Array,
     Client,
@@ -209,7 +208,6 @@ __all__: list[str] = [
     "tree_rows",
     "tree_text",
     "trim",
-    "unpickle_functions",
     "use_participant_variable",
     "value_digest",
     "widen",
@@ -1693,16 +1691,3 @@ JOINED_BY_PCI: str = (
 MEETING_HEAD_BYTES: int = 48
 SHARED_TRACE_MEETING: int = 4611686018427387904
 UNCONSTRAINED: Unconstrained
-unpickle_functions: dict[typing.Any, typing.Any] = {
-    "array": artifex_devices.unpickle.array,
-    "device_assignment": artifex_devices.unpickle.device_assignment,
-    "device_list": artifex_devices.unpickle.device_list,
-    "device_topology": artifex_devices.unpickle.device_topology,
-    "device": artifex_devices.unpickle.device,
-    "memory": artifex_devices.unpickle.memory,
-    "layout": artifex_devices.unpickle.layout,
-    "cluster": artifex_devices.unpickle.cluster,
-    "mesh": artifex_devices.unpickle.mesh,
-    "named_sharding": artifex_devices.unpickle.named_sharding,
-    "single_device_sharding": artifex_devices.unpickle.single_device_sharding,
-}
