@@ -4,6 +4,7 @@
 
 #include "artifex_devices/cluster/accelerator_catalogue.h"
 #include "bindings.h"
+#include "class_members.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -81,20 +82,13 @@ std::optional<std::string> name_of(const Accelerator* row) {
 void bind_accelerator_catalogue(py::module_& module) {
   module.def(
       "accelerator_catalogue",
-      [] {
-        py::list rows;
-        for (const Accelerator& row : accelerator_catalogue()) rows.append(row_of(row));
-        return rows;
-      },
+      [] { return make_list(accelerator_catalogue(), [](const Accelerator& row) { return row_of(row); }); },
       "Returns the accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.");
   module.def(
       "catalogue_sources",
       [] {
-        py::list rows;
-        for (const CatalogueSource& each : catalogue_sources()) {
-          rows.append(py::make_tuple(each.id, each.title, each.address));
-        }
-        return rows;
+        return make_list(catalogue_sources(),
+                         [](const CatalogueSource& each) { return py::make_tuple(each.id, each.title, each.address); });
       },
       "Returns (id, title, address) of the catalogue's sources.");
   module.def(

@@ -5,19 +5,12 @@
 
 #include "artifex_devices/cluster/capabilities.h"
 #include "bindings.h"
+#include "class_members.h"
 #include "gil.h"
+#include "python_text.h"
 
 namespace artifex_devices::bindings {
 namespace {
-
-py::object text_or_none(const std::string& text) { return text.empty() ? py::object(py::none()) : py::str(text); }
-
-// Names come from files and libraries, which may not be UTF-8.
-py::object name_or_none(const std::string& text) {
-  if (text.empty()) return py::none();
-  return py::reinterpret_steal<py::object>(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace"));
-}
 
 py::object capability_text(const std::optional<ComputeCapability>& capability) {
   if (!capability) return py::none();
@@ -26,17 +19,14 @@ py::object capability_text(const std::optional<ComputeCapability>& capability) {
 
 py::list names(const std::vector<std::string>& texts) {
   py::list result;
-  for (const std::string& text : texts) result.append(name_or_none(text));
+  for (const std::string& text : texts) result.append(text_or_none(text));
   return result;
 }
 
 py::list links_to_python(const std::vector<NvLink>& links) {
-  py::list result;
-  for (const NvLink& link : links) {
-    result.append(
-        py::make_tuple(link.link, link.is_active, text_or_none(link.peer_kind), text_or_none(link.peer_pci_address)));
-  }
-  return result;
+  return make_list(links, [](const NvLink& link) {
+    return py::make_tuple(link.link, link.is_active, text_or_none(link.peer_kind), text_or_none(link.peer_pci_address));
+  });
 }
 
 py::dict accelerator_to_python(const FoundAccelerator& accelerator) {
@@ -44,10 +34,10 @@ py::dict accelerator_to_python(const FoundAccelerator& accelerator) {
   const bool has_ids = facts.vendor_id != 0;
   py::dict row;
   row["kind"] = std::string(to_string(facts.kind));
-  row["name"] = name_or_none(facts.name);
+  row["name"] = text_or_none(facts.name);
   row["hardware_type"] = std::string(to_string(accelerator.hardware_type));
   row["catalogue_name"] = text_or_none(accelerator.catalogue_name);
-  row["pci_address"] = name_or_none(facts.pci_address);
+  row["pci_address"] = text_or_none(facts.pci_address);
   row["pci_id"] = has_ids ? py::object(py::str(fmt::format("{:04x}:{:04x}", facts.vendor_id, facts.device_id)))
                           : py::object(py::none());
   row["memory_bytes"] = facts.memory_bytes;
@@ -72,12 +62,10 @@ void bind_accelerators(py::module_& module) {
       "find_accelerators",
       [](const std::optional<std::shared_ptr<Machine>>& machine, const std::string& root,
          const std::optional<std::string>& nvml_library) {
-        Capabilities found;
-        {
-          const ReleaseGil release;
-          found = find_capabilities(
+        const auto found = without_gil([&] {
+          return find_capabilities(
               {.machine = machine.value_or(nullptr), .sysfs_root = root, .nvml_library = nvml_library});
-        }
+        });
         py::dict result;
         py::list rows;
         for (const FoundAccelerator& each : found.accelerators) rows.append(accelerator_to_python(each));
@@ -98,11 +86,7 @@ void bind_accelerators(py::module_& module) {
   internal.def(
       "read_nvml",
       [](const std::string& library) {
-        NvmlReport report;
-        {
-          const ReleaseGil release;
-          report = read_nvml(library);
-        }
+        const auto report = without_gil([&] { return read_nvml(library); });
         py::dict result;
         py::list rows;
         for (const NvmlGpu& gpu : report.gpus) {

@@ -7,8 +7,8 @@
 #include "artifex_devices/array/live_arrays.h"
 #include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
-#include "by_reference.h"
 #include "cached_object.h"
+#include "class_members.h"
 #include "cpython_calls.h"
 #include "device_indices.h"
 #include "fast_path.h"
@@ -127,11 +127,6 @@ py::object device_of(const Array& self) {
 py::set devices_of_array(const Array& self) {
   self.check_alive("devices");
   return device_set(self.sharding()->devices());
-}
-
-PyObject* fast_devices(PyObject* self, PyObject* const*, Py_ssize_t count) {
-  const Array* array = value_in<Array>(self);
-  return array == nullptr || count != 0 ? nullptr : devices_of_array(*array).release().ptr();
 }
 
 py::object as_numpy(const ArrayRef& self, const py::object& dtype, const py::object& copy) {
@@ -349,7 +344,6 @@ Example:
   add_fast_property<&fast_bytes>(array, "nbytes");
   add_fast_property<&fast_committed>(array, "committed");
   add_fast_property<&fast_shards>(array, "addressable_shards");
-  add_fast_method<&fast_devices>(array, "devices");
   bind_array_repr(array);
   bind_array_memory(array);
   bind_array_numpy(array);
@@ -365,9 +359,7 @@ void bind_array(py::module_& module) {
       "live_arrays",
       [] {
         release_dropped_owners();
-        py::list result;
-        for (const ArrayRef& array : live_arrays(nullptr)) result.append(array);
-        return result;
+        return make_list(live_arrays(nullptr), [](const ArrayRef& array) { return array; });
       },
       R"(Returns all Arrays that are alive and not deleted, oldest first; shards of an Array are not counted.
 

@@ -142,9 +142,8 @@ py::tuple reduced(const py::object& self) {
         "pickle holds the global array; pickle the shards of each process: x.addressable_shards",
         to_string(array->shape()));
   }
-  return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("array"),
-                        py::make_tuple(value_of(array, "pickle"), self.attr("sharding"), self.attr("committed"),
-                                       array->layout() ? py::cast(array->layout()->to_string()) : py::none()));
+  return pickled_by("array", value_of(array, "pickle"), self.attr("sharding"), self.attr("committed"),
+                    array->layout() ? py::cast(array->layout()->to_string()) : py::none());
 }
 
 /// AttributeError, so that hasattr() is False, for arrays that other libraries cannot read through CUDA.

@@ -16,7 +16,7 @@
 #include "narrow.h"
 #include "numpy_bridge.h"
 #include "page_lock_warning.h"
-#include "safe_repr.h"
+#include "python_text.h"
 
 namespace artifex_devices::bindings {
 namespace {

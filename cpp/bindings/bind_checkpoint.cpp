@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of checkpoints, for artifex_devices.checkpoint.
-#include "bind_checkpoint.h"
-
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -21,15 +19,12 @@
 #include "artifex_devices/checkpoint/stored_checkpoint.h"
 #include "artifex_devices/checkpoint/stored_files.h"
 #include "artifex_devices/transfer/place.h"
+#include "bindings.h"
 #include "fast_path.h"
 #include "gil.h"
 #include "numpy_bridge.h"
-#include "page_lock_warning.h"
 
 namespace artifex_devices::bindings {
-
-namespace py = pybind11;
-
 namespace {
 
 // A part and the ndarrays that it reads.
@@ -152,16 +147,6 @@ py::dict describe(const StoredCheckpoint& self, const py::type& array_type, cons
   return rows;
 }
 
-ArrayRef empty_array(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding,
-                     const std::string& operation) {
-  check_placeable(*sharding, operation);
-  const Dims dims = dims_from_python(shape, operation, "shape");
-  const DType element = dtype_from_python(dtype, operation);
-  auto storage = Storage::allocate(sharding, sharding->domains(dims, operation), element, operation);
-  after_placing(*sharding);
-  return Array::make(dims, element, sharding, std::move(storage), nullptr, true);
-}
-
 ReadRequest request_from_python(const StoredCheckpoint& stored, py::handle row, const std::string& operation) {
   const auto [number, destination] = row.cast<std::pair<size_t, py::object>>();
   ReadRequest request = stored.request(number);
@@ -257,14 +242,11 @@ void bind_checkpoint(py::module_& module) {
       .def_property_readonly(
           "values", [](const StoredCheckpoint& self) { return self.manifest ? self.manifest->values : "{}"; },
           "JSON of the Python values.")
-      .def(
-          "read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),
-          "Fills Arrays of _checkpoint_array and ndarrays: (number of the stored array, destination) for each. Returns "
-          "the number of bytes read.");
+      .def("read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),
+           "Fills Arrays of empty() and ndarrays: (number of the stored array, destination) for each. Returns "
+           "the number of bytes read.");
   internal.def("add_stored", &add_stored, py::arg("part"), py::arg("stored"), py::arg("index"), py::arg("count"),
-               "Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.");
-  internal.def("checkpoint_array", &empty_array, py::arg("shape"), py::arg("dtype"), py::arg("sharding"),
-               py::arg("operation"), "Returns an Array whose memory _StoredFiles.read writes.");
+               "Adds part `index` of `count` of each stored array to a SavePart, which reads it while it writes.");
   internal.def(
       "real_path",
       [](const std::string& path) -> py::object {
@@ -275,14 +257,8 @@ void bind_checkpoint(py::module_& module) {
       },
       py::arg("path"),
       "Returns os.path.realpath of a path of which at most the last name is missing; None for others.");
-  internal.def(
-      "exchange_paths",
-      [](const std::string& a, const std::string& b, const std::string& operation) {
-        const ReleaseGil release;
-        return exchange_paths(a, b, operation);
-      },
-      py::arg("a"), py::arg("b"), py::arg("operation"),
-      "Exchanges two folders in one step. Returns False where the file system cannot.");
+  internal.def("exchange_paths", &exchange_paths, py::call_guard<ReleaseGil>(), py::arg("a"), py::arg("b"),
+               py::arg("operation"), "Exchanges two folders in one step. Returns False where the file system cannot.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -11,22 +11,20 @@
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/platform_version.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "cpython_calls.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_arguments.h"
 #include "python_modules.h"
-#include "safe_repr.h"
+#include "python_text.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
 namespace {
 
 py::list arrays_of(const Client& self) {
-  py::list result;
-  for (const ArrayRef& array : live_arrays(&self)) result.append(array);
-  return result;
+  return make_list(live_arrays(&self), [](const ArrayRef& array) { return array; });
 }
 
 void close_client(Client& self) {

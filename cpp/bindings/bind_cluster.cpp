@@ -11,7 +11,7 @@
 #include "artifex_devices/cluster/machine_node.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "cpython_calls.h"
 #include "python_modules.h"
 #include "world.h"
@@ -229,21 +229,9 @@ long as one of them is alive, further calls return the same devices.
           "Formats lines of text about the parts: each number with its source.")
       .def("_repr_html_",
            [](const py::object& self) { return call_python(python_modules::kHtml, "cluster_html", self); })
-      .def(
-          "__eq__",
-          [](const Cluster& self, py::handle other) {
-            return py::isinstance<Cluster>(other) && self == other.cast<const Cluster&>();
-          },
-          py::is_operator())
+      .def("__eq__", &equals<Cluster>)
       .def("__hash__", [](const Cluster& self) { return py::hash(py::str(cluster_repr(self))); })
-      .def("__reduce__",
-           [](const Cluster& self) -> py::tuple {
-             return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("cluster"),
-                                   py::make_tuple(dict_of(self.parts())));
-           })
-      .def("__copy__", [](const py::object& self) { return self; })
-      .def(
-          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
+      .def("__reduce__", [](const Cluster& self) -> py::tuple { return pickled_by("cluster", dict_of(self.parts())); })
       .def("__repr__", &cluster_repr);
 
   internal.def(

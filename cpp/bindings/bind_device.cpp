@@ -9,7 +9,7 @@
 #include "artifex_devices/device/cluster_client.h"
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
@@ -203,13 +203,7 @@ Raises:
       .def(
           "__call__", [](py::object self) { return self; }, "Returns the device itself.")
       .def("__reduce__",
-           [](const Device& self) -> py::tuple {
-             return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("device"),
-                                   py::make_tuple(self.platform(), self.id()));
-           })
-      .def("__copy__", [](const py::object& self) { return self; })
-      .def(
-          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
+           [](const Device& self) -> py::tuple { return pickled_by("device", self.platform(), self.id()); })
       .def("__str__", by_reference(&Device::to_string))
       .def("__repr__", by_reference(&Device::repr));
 

@@ -7,7 +7,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_assignment.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "numpy_bridge.h"
 #include "python_arguments.h"
 #include "python_modules.h"
@@ -133,18 +133,11 @@ Raises:
       .def(
           "serialize", [](const DeviceAssignment& self) { return py::bytes(self.serialize()); },
           "Returns the bytes of XLA's DeviceAssignmentProto.")
-      .def(
-          "__eq__",
-          [](const DeviceAssignment& self, py::handle other) {
-            return py::isinstance<DeviceAssignment>(other) && self == other.cast<const DeviceAssignment&>();
-          },
-          py::is_operator())
+      .def("__eq__", &equals<DeviceAssignment>)
       .def("__hash__", by_reference(&DeviceAssignment::hash))
-      .def("__reduce__",
-           [](const py::object& self) -> py::tuple {
-             return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("device_assignment"),
-                                   py::make_tuple(self.attr("serialize")()));
-           })
+      .def(
+          "__reduce__",
+          [](const py::object& self) -> py::tuple { return pickled_by("device_assignment", self.attr("serialize")()); })
       .def("__repr__", by_reference(&DeviceAssignment::to_string));
   internal.def("device_assignment", &assignment_from_bytes, py::arg("data"));  // for pickles, which cannot name methods
 }

@@ -5,9 +5,9 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "python_modules.h"
-#include "safe_repr.h"
+#include "python_text.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -142,33 +142,21 @@ Example:
       .def_property_readonly(
           "memory_kinds",
           [](const DeviceList&) {
-            py::list kinds;
-            for (const MemoryKind kind : {MemoryKind::kDevice, MemoryKind::kPinnedHost, MemoryKind::kUnpinnedHost}) {
-              kinds.append(py::str(std::string(to_string(kind))));
-            }
-            return py::tuple(kinds);
+            return py::tuple(
+                make_list(kMemoryKinds, [](MemoryKind kind) { return py::str(std::string(to_string(kind))); }));
           },
           "Memory kinds of all the devices (tuple of str).")
       .def_property_readonly(
           "device_kind", [](const DeviceList& self) { return self[0]->device_kind(); },
           "Name of the hardware, such as \"cpu\".")
-      .def(
-          "__eq__",
-          [](const DeviceList& self, py::handle other) {
-            return py::isinstance<DeviceList>(other) && self == other.cast<const DeviceList&>();
-          },
-          py::is_operator())
+      .def("__eq__", &equals<DeviceList>)
       .def("__hash__", [](const DeviceList& self) { return self.hash() >> 2; })
       .def("__reduce__",
            [](const DeviceList& self) -> py::tuple {
              py::tuple ids(static_cast<size_t>(self.size()));
              for (int64_t i = 0; i < self.size(); ++i) ids[static_cast<size_t>(i)] = self[i]->id();
-             return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("device_list"),
-                                   py::make_tuple(self[0]->platform(), ids));
+             return pickled_by("device_list", self[0]->platform(), ids);
            })
-      .def("__copy__", [](const py::object& self) { return self; })
-      .def(
-          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__repr__", [](const DeviceList& self) { return py::repr(handles_of(self)); });
 
   internal.def(

@@ -6,7 +6,7 @@
 #include "artifex_devices/device/device_topology.h"
 #include "artifex_devices/device/platform_version.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "gil.h"
 #include "python_arguments.h"
 #include "python_modules.h"
@@ -146,18 +146,10 @@ Raises:
 )")
       .def("fingerprint", by_reference(&DeviceTopology::fingerprint),
            "Returns a 64-bit number that is equal for equal topologies, in all processes.")
-      .def(
-          "__eq__",
-          [](const DeviceTopology& self, py::handle other) {
-            return py::isinstance<DeviceTopology>(other) && self == other.cast<const DeviceTopology&>();
-          },
-          py::is_operator())
+      .def("__eq__", &equals<DeviceTopology>)
       .def("__hash__", [](const DeviceTopology& self) { return static_cast<size_t>(self.fingerprint()); })
       .def("__reduce__",
-           [](const py::object& self) -> py::tuple {
-             return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("device_topology"),
-                                   py::make_tuple(self.attr("serialize")()));
-           })
+           [](const py::object& self) -> py::tuple { return pickled_by("device_topology", self.attr("serialize")()); })
       .def("__repr__", [](const DeviceTopology& self) {
         return fmt::format("DeviceTopology(platform='{}', {} device{} on {})", self.platform(), self.device_count(),
                            self.device_count() == 1 ? "" : "s", self.machine()->source());

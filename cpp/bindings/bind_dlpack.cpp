@@ -11,7 +11,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "python_owner.h"
-#include "safe_repr.h"
+#include "python_text.h"
 #include "world.h"
 
 // DLPack capsules. A capsule frees its tensor unless a consumer has taken it, which renames the capsule; then the

@@ -11,11 +11,12 @@
 #include "artifex_devices/flight/flight_recorder.h"
 #include "artifex_devices/flight/flight_timeline.h"
 #include "bindings.h"
-#include "by_reference.h"
 #include "caller_place.h"
+#include "class_members.h"
 #include "fast_path.h"
 #include "flight_group.h"
 #include "gil.h"
+#include "python_text.h"
 
 namespace artifex_devices::bindings {
 
@@ -61,12 +62,6 @@ const char* name_of(FlightOutcome outcome) {
   return outcome == FlightOutcome::kDone ? "done" : "failed";
 }
 
-// Text of a file, which may be cut within a character, or anything.
-py::str shown(const std::string& text) {
-  return py::reinterpret_steal<py::str>(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
-}
-
 void bind_events(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   py::class_<FlightEvent>(internal, "FlightEvent", "An operation between processes, as it was recorded.")
@@ -75,9 +70,9 @@ void bind_events(py::module_& module) {
       .def_property_readonly("route", [](const FlightEvent& self) { return name_of(self.route); })
       .def_property_readonly("outcome", [](const FlightEvent& self) { return name_of(self.outcome); })
       .def_readonly("turn", &FlightEvent::turn)
-      .def_property_readonly("processes", [](const FlightEvent& self) { return shown(self.processes); })
-      .def_property_readonly("operation", [](const FlightEvent& self) { return shown(self.operation); })
-      .def_property_readonly("file", [](const FlightEvent& self) { return shown(self.file); })
+      .def_property_readonly("processes", [](const FlightEvent& self) { return text_of_bytes(self.processes); })
+      .def_property_readonly("operation", [](const FlightEvent& self) { return text_of_bytes(self.operation); })
+      .def_property_readonly("file", [](const FlightEvent& self) { return text_of_bytes(self.file); })
       .def_readonly("line", &FlightEvent::line)
       .def_readonly("digest", &FlightEvent::digest)
       .def_readonly("bytes", &FlightEvent::bytes)
@@ -87,7 +82,7 @@ void bind_events(py::module_& module) {
       .def_readonly("process", &FlightRecord::process)
       .def_readonly("process_count", &FlightRecord::process_count)
       .def_readonly("pid", &FlightRecord::pid)
-      .def_property_readonly("host", [](const FlightRecord& self) { return shown(self.host); })
+      .def_property_readonly("host", [](const FlightRecord& self) { return text_of_bytes(self.host); })
       .def_readonly("has_left", &FlightRecord::has_left)
       .def_readonly("begin_ns", &FlightRecord::begin_ns)
       .def_readonly("event_count", &FlightRecord::event_count)
@@ -135,26 +130,18 @@ void bind_flight(py::module_& module) {
       .def("leave", by_reference(&FlightRecorder::leave), "Records that this process has left its job.");
   add_fast_method<&fast_end>(recorder, "end");
   bind_events(module);
-  internal.def(
-      "read_flight_record",
-      [](const std::string& path) {
-        const ReleaseGil release;
-        return read_flight_record(path);
-      },
-      py::arg("path"), "Reads the record of a process; ValueError where the file is not one.");
+  internal.def("read_flight_record", &read_flight_record, py::call_guard<ReleaseGil>(), py::arg("path"),
+               "Reads the record of a process; ValueError where the file is not one.");
   internal.def(
       "compare_flight_records",
       [](const std::vector<FlightRecord>& records) {
-        std::vector<FlightGroupReport> reports;
-        {
-          const ReleaseGil release;
-          reports = compare_flight_records(records);
-        }
+        const auto reports = without_gil([&] { return compare_flight_records(records); });
         py::list rows;
         for (const FlightGroupReport& report : reports) {
           py::list members;
           for (const auto& member : report.members) members.append(py::make_tuple(member.process, member.next));
-          rows.append(py::make_tuple(shown(report.processes), report.common, members, report.behind, report.is_apart));
+          rows.append(
+              py::make_tuple(text_of_bytes(report.processes), report.common, members, report.behind, report.is_apart));
         }
         return rows;
       },
@@ -164,21 +151,17 @@ void bind_flight(py::module_& module) {
   internal.def(
       "flight_timeline",
       [](const std::vector<FlightRecord>& records) {
-        JobTimeline timeline;
-        {
-          const ReleaseGil release;
-          timeline = timeline_of(records);
-        }
+        const auto timeline = without_gil([&] { return timeline_of(records); });
         py::list clocks;
         for (const HostClock& clock : timeline.clocks)
-          clocks.append(py::make_tuple(shown(clock.host), clock.ahead_ns, clock.error_ns));
+          clocks.append(py::make_tuple(text_of_bytes(clock.host), clock.ahead_ns, clock.error_ns));
         py::list meetings;
         for (const JobMeeting& meeting : timeline.meetings) {
           py::list members;
           for (const auto& member : meeting.members)
             members.append(py::make_tuple(member.record, member.event, member.begin_ns, member.end_ns));
-          meetings.append(py::make_tuple(shown(meeting.operation), shown(meeting.processes), members, meeting.last,
-                                         meeting.waited_ns));
+          meetings.append(py::make_tuple(text_of_bytes(meeting.operation), text_of_bytes(meeting.processes), members,
+                                         meeting.last, meeting.waited_ns));
         }
         return py::make_tuple(clocks, timeline.clock_of, meetings);
       },

@@ -16,6 +16,7 @@
 #include "fast_path.h"
 #include "flight_group.h"
 #include "gil.h"
+#include "python_text.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -136,9 +137,7 @@ void bind_meeting(py::module_& module) {
       "read_meeting_record",
       [](const py::bytes& bytes) {
         const MeetingRecord record = read_meeting_record(bytes_view(bytes.ptr()));
-        return std::make_tuple(record.kind, bytes_from(record.payload),
-                               py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
-                                   record.text.data(), static_cast<Py_ssize_t>(record.text.size()), "replace")));
+        return std::make_tuple(record.kind, bytes_from(record.payload), text_of_bytes(record.text));
       },
       py::arg("record"), "Returns kind, payload and text of a record.");
   internal.def(

@@ -12,7 +12,7 @@
 #include "artifex_devices/device/memory.h"
 #include "artifex_devices/device/memory_window.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "page_lock_warning.h"
 #include "python_arguments.h"
 #include "python_modules.h"
@@ -90,11 +90,9 @@ void bind_memory_window(py::module_& module) {
       .def(
           "use",
           [](MemoryWindow& self) {
-            py::list result;
-            for (const MemoryUse& use : self.use()) {
-              result.append(py::make_tuple(use.at_start, use.in_use, use.peak, use.allocated, use.freed));
-            }
-            return result;
+            return make_list(self.use(), [](const MemoryUse& use) {
+              return py::make_tuple(use.at_start, use.in_use, use.peak, use.allocated, use.freed);
+            });
           },
           "Returns (at_start, in_use, peak, allocated, freed) in bytes for each device.");
 }
@@ -160,13 +158,8 @@ Returns:
            })
       .def("__reduce__",
            [](const Memory& self) -> py::tuple {
-             return py::make_tuple(
-                 py::module_::import(python_modules::kUnpickle).attr("memory"),
-                 py::make_tuple(self.platform(), self.device().id(), std::string(to_string(self.kind()))));
+             return pickled_by("memory", self.platform(), self.device().id(), std::string(to_string(self.kind())));
            })
-      .def("__copy__", [](const py::object& self) { return self; })
-      .def(
-          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__str__", by_reference(&Memory::to_string))
       .def("__repr__", by_reference(&Memory::repr));
 
@@ -190,11 +183,7 @@ Raises:
           "Returns the memory that arrays are placed in by default.")
       .def(
           "addressable_memories",
-          [](Device& self) {
-            py::list memories;
-            for (const MemoryKind kind : kMemoryKinds) memories.append(memory_of(self, kind));
-            return memories;
-          },
+          [](Device& self) { return make_list(kMemoryKinds, [&](MemoryKind kind) { return memory_of(self, kind); }); },
           "Returns its memories of all kinds, the default one first.");
 
   internal.def(

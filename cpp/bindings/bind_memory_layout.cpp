@@ -5,10 +5,10 @@
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "python_arguments.h"
 #include "python_modules.h"
-#include "safe_repr.h"
+#include "python_text.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -75,15 +75,9 @@ Example:
     >>> Layout.parse("{1,0}").minor_to_major()
     (1, 0)
 )")
-      .def("__eq__",
-           [](const Layout& self, py::handle other) {
-             return py::isinstance<Layout>(other) && self == other.cast<const Layout&>();
-           })
+      .def("__eq__", &equals<Layout>)
       .def("__hash__", [](const Layout& self) { return self.hash() >> 2; })
-      .def("__reduce__", [](const Layout& self) -> py::tuple {
-        return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("layout"),
-                              py::make_tuple(self.to_string()));
-      });
+      .def("__reduce__", [](const Layout& self) -> py::tuple { return pickled_by("layout", self.to_string()); });
   internal.def("layout_from_text", [](const std::string& text) { return Layout::parse(text); }, py::arg("text"));
 
   py::class_<PjRtLayout>(module, "PjRtLayout", py::is_final(),
@@ -107,10 +101,7 @@ Example:
       .def("__str__", [](const PjRtLayout& self) { return self.layout.to_string(); })
       .def("__repr__",
            [](const PjRtLayout& self) { return "PjRtLayout(Layout.parse('" + self.layout.to_string() + "'))"; })
-      .def("__eq__",
-           [](const PjRtLayout& self, py::handle other) {
-             return py::isinstance<PjRtLayout>(other) && self == other.cast<const PjRtLayout&>();
-           })
+      .def("__eq__", &equals<PjRtLayout>)
       .def("__hash__", [](const PjRtLayout& self) { return self.layout.hash() >> 2; })
       .def("__reduce__", [](const py::object& self) -> py::tuple {
         return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("_xla_layout")()));

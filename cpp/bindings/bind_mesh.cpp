@@ -5,7 +5,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/mesh.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "cpython_calls.h"
 #include "errors.h"
 #include "fast_path.h"
@@ -13,7 +13,7 @@
 #include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
 #include "python_modules.h"
-#include "safe_repr.h"
+#include "python_text.h"
 #include "value_slots.h"
 #include "world.h"
 
@@ -230,13 +230,9 @@ Example:
            [](const py::object& self) -> py::tuple {
              const auto& mesh = self.cast<const Mesh&>();
              const std::string platform = mesh.empty() ? "cpu" : (*mesh.devices())[0]->platform();
-             return py::make_tuple(
-                 py::module_::import(python_modules::kUnpickle).attr("mesh"),
-                 py::make_tuple(platform, self.attr("device_ids"), self.attr("axis_names"), self.attr("axis_types")));
+             return pickled_by("mesh", platform, self.attr("device_ids"), self.attr("axis_names"),
+                               self.attr("axis_types"));
            })
-      .def("__copy__", [](const py::object& self) { return self; })
-      .def(
-          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__str__", by_reference(&Mesh::to_string))
       .def("_repr_html_", [](const py::object& self) { return call_python(python_modules::kHtml, "mesh_html", self); })
       .def("__repr__", by_reference(&Mesh::repr));

@@ -7,6 +7,7 @@
 #include "artifex_devices/cluster/mesh_orders.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "bindings.h"
+#include "class_members.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 
@@ -18,20 +19,20 @@ MeshDeviceTexts device_texts(const py::list& devices, const py::function& text) 
   return {
       .device =
           [devices, text](int64_t at) {
-            const py::gil_scoped_acquire gil;
-            return text(devices[static_cast<size_t>(at)]).cast<std::string>();
+            return with_gil([&] { return text(devices[static_cast<size_t>(at)]).cast<std::string>(); });
           },
       .device_kind =
           [devices](int64_t at) {
-            const py::gil_scoped_acquire gil;
-            return py::str(devices[static_cast<size_t>(at)].attr("device_kind")).cast<std::string>();
+            return with_gil(
+                [&] { return py::str(devices[static_cast<size_t>(at)].attr("device_kind")).cast<std::string>(); });
           },
       .list =
           [devices](const std::vector<int64_t>& positions) {
-            const py::gil_scoped_acquire gil;
-            py::list chosen;
-            for (const int64_t at : positions) chosen.append(devices[static_cast<size_t>(at)]);
-            return py::repr(chosen).cast<std::string>();
+            return with_gil([&] {
+              py::list chosen;
+              for (const int64_t at : positions) chosen.append(devices[static_cast<size_t>(at)]);
+              return py::repr(chosen).cast<std::string>();
+            });
           },
   };
 }
@@ -62,19 +63,13 @@ py::object order_to_python(const std::vector<int64_t>& order) {
 }
 
 py::list axes_to_python(const std::vector<AxisExplanation>& axes) {
-  py::list result;
-  for (const AxisExplanation& each : axes) {
-    result.append(py::make_tuple(each.size, each.links, each.slices, each.bandwidth, each.hops, each.seconds));
-  }
-  return result;
+  return make_list(axes, [](const AxisExplanation& each) {
+    return py::make_tuple(each.size, each.links, each.slices, each.bandwidth, each.hops, each.seconds);
+  });
 }
 
 py::tuple explanation_to_python(const MeshDevices& devices, const Dims& shape, const std::vector<double>& traffic) {
-  MeshExplanation found;
-  {
-    const ReleaseGil release;
-    found = explain_mesh(devices, shape, traffic);
-  }
+  const auto found = without_gil([&] { return explain_mesh(devices, shape, traffic); });
   std::vector<int64_t> places;
   for (const MeshDevice& each : found.places) {
     places.insert(places.end(),
@@ -118,11 +113,7 @@ void bind_mesh_orders(py::module_& module) {
       .def(
           "jax_order",
           [](const MeshDevices& self, const std::vector<int64_t>& shape, bool contiguous, bool split) {
-            std::vector<int64_t> order;
-            {
-              const ReleaseGil release;
-              order = jax_mesh_order(self, Dims(shape), contiguous, split);
-            }
+            const auto order = without_gil([&] { return jax_mesh_order(self, Dims(shape), contiguous, split); });
             return order_to_python(order);
           },
           py::arg("shape"), py::arg("contiguous"), py::arg("split"),
@@ -131,11 +122,7 @@ void bind_mesh_orders(py::module_& module) {
           "exact_order",
           [](const MeshDevices& self, const std::vector<int64_t>& shape, const std::vector<double>& traffic,
              bool split) {
-            std::vector<int64_t> order;
-            {
-              const ReleaseGil release;
-              order = exact_mesh_order(self, Dims(shape), traffic, split);
-            }
+            const auto order = without_gil([&] { return exact_mesh_order(self, Dims(shape), traffic, split); });
             return order_to_python(order);
           },
           py::arg("shape"), py::arg("traffic"), py::arg("split"),

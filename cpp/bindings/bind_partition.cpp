@@ -9,12 +9,12 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "fast_path.h"
 #include "mesh_arguments.h"
 #include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
-#include "safe_repr.h"
+#include "python_text.h"
 #include "value_slots.h"
 
 namespace artifex_devices::bindings {
@@ -222,10 +222,7 @@ Example:
           "size", [](const AbstractMesh& self) { return self.empty() ? 0 : self.size(); },
           "Product of the sizes; 0 without axes, as in JAX.")
       .def_property_readonly("empty", by_reference(&AbstractMesh::empty), "Whether there are no axes.")
-      .def("__eq__",
-           [](const AbstractMesh& self, py::handle other) {
-             return py::isinstance<AbstractMesh>(other) && self == other.cast<const AbstractMesh&>();
-           })
+      .def("__eq__", &equals<AbstractMesh>)
       .def("__hash__", [](const AbstractMesh& self) { return self.hash() >> 2; })
       .def("__reduce__",
            [](const py::object& self) -> py::tuple {

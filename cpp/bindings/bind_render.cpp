@@ -46,14 +46,8 @@ std::string picture_of_places(const std::string& title, const Axes& axes, const 
 
 void bind_render(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
-  module.def(
-      "machine_svg",
-      [](const Machine& machine, int max_cells) {
-        const ReleaseGil release;
-        return machine_svg(machine, max_cells);
-      },
-      py::arg("machine"), py::arg("max_cells") = 1024,
-      "Returns a machine as a stand-alone SVG picture, coloured by CPU device. Omitted parts are mentioned.");
+  module.def("machine_svg", &machine_svg, py::call_guard<ReleaseGil>(), py::arg("machine"), py::arg("max_cells") = 1024,
+             "Returns a machine as a stand-alone SVG picture, coloured by CPU device. Omitted parts are mentioned.");
   module.def("mesh_text", &mesh_text, py::arg("mesh"), py::arg("max_cells") = 256,
              "Returns a mesh as a plain-text table of device numbers. Omitted parts are mentioned.");
   module.def("mesh_svg", &mesh_svg, py::arg("mesh"), py::arg("max_cells") = 1024,

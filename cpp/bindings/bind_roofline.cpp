@@ -45,11 +45,8 @@ void bind_roofline(py::module_& module) {
         const DType type = dtype_from_name(dtype).value();
         const std::vector<int> lanes = lanes_for(device);
         prepare_gemm(chosen);
-        RateSeries series;
-        {
-          const ReleaseGil release;
-          series = measure_gemm_rate(lanes, chosen, type, {seconds, window_seconds});
-        }
+        const auto series =
+            without_gil([&] { return measure_gemm_rate(lanes, chosen, type, {seconds, window_seconds}); });
         return series_to_python(series);
       },
       py::arg("device"), py::arg("isa"), py::arg("dtype"), py::arg("seconds"), py::arg("window_seconds"),
@@ -58,11 +55,7 @@ void bind_roofline(py::module_& module) {
       "measure_streams",
       [](const DeviceOrAll& device, double seconds, double window_seconds) {
         const std::vector<int> lanes = lanes_for(device);
-        StreamRates rates;
-        {
-          const ReleaseGil release;
-          rates = measure_stream_rates(lanes, {seconds, window_seconds});
-        }
+        const auto rates = without_gil([&] { return measure_stream_rates(lanes, {seconds, window_seconds}); });
         py::dict kernels;
         for (size_t i = 0; i < rates.kernels.size(); ++i) {
           kernels[py::str(std::string(to_string(rates.kernels[i])))] = series_to_python(rates.series[i]);
@@ -85,8 +78,6 @@ void bind_roofline(py::module_& module) {
         return last_level_cache_bytes(cpus_of(all_lanes()));
       },
       "Of the cores of all devices together; 0 where the system does not say.");
-  internal.def(
-      "cgroup_cpus", [] { return read_cgroup_limits().cpus; }, "CPUs that the cgroup's quota leaves, or None.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -10,7 +10,7 @@
 #include "artifex_devices/sharding/reshard_totals.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "cpython_calls.h"
 #include "device_indices.h"
 #include "fast_path.h"
@@ -19,7 +19,7 @@
 #include "numpy_bridge.h"
 #include "python_arguments.h"
 #include "python_modules.h"
-#include "safe_repr.h"
+#include "python_text.h"
 #include "value_slots.h"
 #include "world.h"
 
@@ -176,9 +176,6 @@ Raises:
           "matter.")
       .def("_repr_html_",
            [](const py::object& self) { return call_python(python_modules::kHtml, "sharding_html", self); })
-      .def("__copy__", [](const py::object& self) { return self; })
-      .def(
-          "__deepcopy__", [](const py::object& self, py::handle) { return self; }, py::arg("memo"))
       .def("__repr__", by_reference(&Sharding::to_string));
   add_sharding_fast_paths(sharding);
 }
@@ -282,9 +279,8 @@ Example:
           },
           "Treatment of uneven shapes: None or \"last-short\".")
       .def("__reduce__", [](const py::object& self) -> py::tuple {
-        return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("named_sharding"),
-                              py::make_tuple(py::type::of(self), self.attr("mesh"), self.attr("spec"),
-                                             self.attr("memory_kind"), self.attr("uneven")));
+        return pickled_by("named_sharding", py::type::of(self), self.attr("mesh"), self.attr("spec"),
+                          self.attr("memory_kind"), self.attr("uneven"));
       });
   add_named_sharding_fast_paths(named);
   set_named_sharding_class(named);
@@ -309,8 +305,7 @@ Example:
            py::arg("device"), py::kw_only(), py::arg("memory_kind") = py::none())
       .def_property_readonly("_device", [](const SingleDeviceSharding& self) { return handle_of(self.device()); })
       .def("__reduce__", [](const py::object& self) -> py::tuple {
-        return py::make_tuple(py::module_::import(python_modules::kUnpickle).attr("single_device_sharding"),
-                              py::make_tuple(py::type::of(self), self.attr("_device"), self.attr("memory_kind")));
+        return pickled_by("single_device_sharding", py::type::of(self), self.attr("_device"), self.attr("memory_kind"));
       });
 
   internal.def(

@@ -19,6 +19,7 @@
 #include "artifex_devices/transfer/reinterpret.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "bindings.h"
+#include "class_members.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "page_lock_warning.h"
@@ -107,6 +108,7 @@ py::object slab_array(const Array& array, bool writable) {
 
 ArrayRef empty(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding, bool committed,
                const std::string& operation) {
+  check_placeable(*sharding, operation);
   const Dims dims = dims_from_python(shape, operation, "shape");
   const DType element = dtype_from_python(dtype, operation);
   auto storage = Storage::allocate(sharding, sharding->domains(dims, operation), element, operation);
@@ -267,11 +269,7 @@ void bind_layout(py::module_& module) {
       "Copies each source ndarray to the destination of its index, on several threads. They must not overlap.");
   internal.def(
       "supported_isas",
-      [] {
-        py::list names;
-        for (const Isa isa : supported_isas()) names.append(py::str(std::string(to_string(isa))));
-        return names;
-      },
+      [] { return make_list(supported_isas(), [](Isa isa) { return py::str(std::string(to_string(isa))); }); },
       "Returns the instruction sets that loops are compiled for and this processor supports, the oldest first.");
   internal.def(
       "copy_isa", [] { return std::string(to_string(active_isa())); }, "Returns the instruction set that copies use.");
@@ -297,9 +295,10 @@ void bind_shards(py::module_& module) {
   internal.def("slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
                "Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this "
                "process, else None.");
-  internal.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
-               py::arg("operation"),
-               "Returns an Array whose memory the caller writes through _local_arrays or _slab_array.");
+  internal.def(
+      "empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
+      py::arg("operation"),
+      "Returns an Array whose memory the caller writes: local_arrays, slab_array or StoredCheckpoint.read.");
   internal.def(
       "tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
       "Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.");

@@ -12,6 +12,7 @@
 #include "artifex_devices/collective/message_chain.h"
 #include "artifex_devices/collective/shared_lanes.h"
 #include "bindings.h"
+#include "class_members.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 
@@ -32,9 +33,7 @@ bool wait(SharedLanes& lanes, const ProcessIds& from, double seconds) {
 }
 
 py::list take(SharedLanes& lanes, const ProcessIds& from) {
-  py::list messages;
-  for (const int64_t sender : from) messages.append(py::bytes(lanes.take(sender)));
-  return messages;
+  return make_list(from, [&](const int64_t sender) { return py::bytes(lanes.take(sender)); });
 }
 
 // A chain and the objects whose memory it reads and writes.

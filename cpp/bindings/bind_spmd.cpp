@@ -9,6 +9,7 @@
 #include "artifex_devices/spmd/process_map.h"
 #include "artifex_devices/spmd/rendezvous.h"
 #include "bindings.h"
+#include "class_members.h"
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "scheduler.h"
@@ -37,9 +38,7 @@ int64_t likeness(const py::list& parts) {
 py::tuple tuple_of(const std::vector<int64_t>& numbers) { return py::tuple(py::cast(numbers)); }
 
 py::tuple tuples_of(const std::vector<std::vector<int64_t>>& groups) {
-  py::list result;
-  for (const auto& group : groups) result.append(tuple_of(group));
-  return py::tuple(result);
+  return py::tuple(make_list(groups, [](const auto& group) { return tuple_of(group); }));
 }
 
 py::object process_groups(const std::optional<CrossProcessGroups>& across) {
@@ -150,12 +149,10 @@ void bind_spmd(py::module_& module) {
       .def(
           "standings",
           [](const Rendezvous& self) {
-            py::list result;
-            for (const auto& standing : self.standings()) {
-              result.append(py::make_tuple(std::string(to_string(standing.state)), standing.group, standing.signature,
-                                           standing.collectives));
-            }
-            return result;
+            return make_list(self.standings(), [](const auto& standing) {
+              return py::make_tuple(std::string(to_string(standing.state)), standing.group, standing.signature,
+                                    standing.collectives);
+            });
           },
           "Returns (state, group, signature, number of collectives) of each participant at the time of the failure, or "
           "now.");

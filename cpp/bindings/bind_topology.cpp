@@ -11,10 +11,11 @@
 #include "artifex_devices/topology/system_files.h"
 #include "artifex_devices/topology/world_text.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "errors.h"
 #include "gil.h"
 #include "python_arguments.h"
+#include "python_text.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -25,12 +26,6 @@ std::vector<ProcessPlace> places_from_python(const ProcessPlaces& places) {
   std::vector<ProcessPlace> result;
   for (const auto& [machine, cpus] : places) result.push_back({machine, {cpus}});
   return result;
-}
-
-// Paths and files may contain any bytes.
-py::object replaced(const std::string& bytes) {
-  return py::reinterpret_steal<py::object>(
-      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
 }
 
 py::dict counts_to_python(const MachineCounts& counts) {
@@ -54,7 +49,7 @@ py::list nodes_to_python(const Machine& machine) {
     row["os_index"] = node.os_index;
     row["memory_bytes"] = node.memory_bytes;
     row["cpus"] = node.cpus.to_string();
-    row["subtype"] = node.subtype.empty() ? py::object(py::none()) : py::str(node.subtype);
+    row["subtype"] = text_or_none(node.subtype);
     result.append(row);
   }
   return result;
@@ -73,14 +68,8 @@ py::list domains_to_python(const Machine& machine) {
   return result;
 }
 
-py::object replaced_or_none(const std::string& text) { return text.empty() ? py::object(py::none()) : replaced(text); }
-
 py::list objects_to_python(const Machine& machine) {
-  std::vector<MachineObject> objects;
-  {
-    const ReleaseGil release;
-    objects = machine_objects(machine);
-  }
+  const auto objects = without_gil([&] { return machine_objects(machine); });
   py::list result;
   for (const MachineObject& object : objects) {
     py::dict row;
@@ -88,10 +77,10 @@ py::list objects_to_python(const Machine& machine) {
     row["type"] = object.type;
     row["logical"] = object.logical_index;
     row["os_index"] = object.os_index < 0 ? py::object(py::none()) : py::object(py::int_(object.os_index));
-    row["name"] = replaced_or_none(object.name);
-    row["subtype"] = replaced_or_none(object.subtype);
-    row["model"] = replaced_or_none(object.model);
-    row["pci"] = replaced_or_none(object.pci);
+    row["name"] = text_or_none(object.name);
+    row["subtype"] = text_or_none(object.subtype);
+    row["model"] = text_or_none(object.model);
+    row["pci"] = text_or_none(object.pci);
     row["cpus"] = object.cpus.to_string();
     row["bytes"] = object.bytes == 0 ? py::object(py::none()) : py::object(py::int_(object.bytes));
     result.append(row);
@@ -102,15 +91,11 @@ py::list objects_to_python(const Machine& machine) {
 py::list missing_to_python(const Machine& machine) {
   py::list result;
   if (!machine.is_live()) return result;
-  std::vector<MissingFact> missing;
-  {
-    const ReleaseGil release;
-    missing = missing_facts(machine);
-  }
+  const auto missing = without_gil([&] { return missing_facts(machine); });
   for (const MissingFact& fact : missing) {
     py::dict row;
     row["fact"] = fact.fact;
-    row["reason"] = replaced(fact.reason);
+    row["reason"] = text_of_bytes(fact.reason);
     row["assumed"] = fact.assumed;
     result.append(row);
   }
@@ -120,16 +105,17 @@ py::list missing_to_python(const Machine& machine) {
 py::dict cgroup_to_python(const CgroupReport& report) {
   py::dict result;
   result["cpus"] = report.limits.cpus;
-  result["cpus_from"] = replaced_or_none(report.cpus_from);
+  result["cpus_from"] = text_or_none(report.cpus_from);
   result["memory_bytes"] = report.limits.memory_bytes;
-  result["memory_from"] = replaced_or_none(report.memory_from);
-  result["cpuset"] = replaced_or_none(report.cpuset);
-  result["cpuset_from"] = replaced_or_none(report.cpuset_from);
+  result["memory_from"] = text_or_none(report.memory_from);
+  result["cpuset"] = text_or_none(report.cpuset);
+  result["cpuset_from"] = text_or_none(report.cpuset_from);
   py::list files;
-  for (const CgroupFile& file : report.files) files.append(py::make_tuple(replaced(file.path), replaced(file.text)));
+  for (const CgroupFile& file : report.files)
+    files.append(py::make_tuple(text_of_bytes(file.path), text_of_bytes(file.text)));
   result["files"] = files;
   py::list problems;
-  for (const std::string& problem : report.problems) problems.append(replaced(problem));
+  for (const std::string& problem : report.problems) problems.append(text_of_bytes(problem));
   result["problems"] = problems;
   return result;
 }
@@ -217,11 +203,7 @@ access.
   internal.def(
       "cgroup_report",
       [](const std::string& root) {
-        CgroupReport report;
-        {
-          const ReleaseGil release;
-          report = read_cgroup_report(root);
-        }
+        const auto report = without_gil([&] { return read_cgroup_report(root); });
         return cgroup_to_python(report);
       },
       py::arg("root") = "",
@@ -230,7 +212,7 @@ access.
       "memory_policy",
       [] {
         const MemoryPolicy policy = memory_policy();
-        return py::make_tuple(replaced_or_none(policy.name), policy.nodes, replaced_or_none(policy.problem));
+        return py::make_tuple(text_or_none(policy.name), policy.nodes, text_or_none(policy.problem));
       },
       "Returns the policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.");
   internal.def(

@@ -17,7 +17,7 @@
 #include "artifex_devices/spmd/rendezvous.h"
 #include "artifex_devices/transfer/trace_recording.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "gil.h"
 #include "world.h"
 

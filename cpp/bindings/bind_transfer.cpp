@@ -19,8 +19,8 @@
 #include "page_lock_warning.h"
 #include "python_modules.h"
 #include "python_owner.h"
+#include "python_text.h"
 #include "python_transport.h"
-#include "safe_repr.h"
 #include "scopes.h"
 #include "world.h"
 

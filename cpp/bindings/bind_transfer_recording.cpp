@@ -7,7 +7,7 @@
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/transfer_recording.h"
 #include "bindings.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "numpy_bridge.h"
 #include "scopes.h"
 

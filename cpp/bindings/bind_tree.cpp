@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "bindings.h"
+#include "python_text.h"
 #include "recent_cache.h"
-#include "safe_repr.h"
 #include "tree_node.h"
 
 namespace artifex_devices::bindings {

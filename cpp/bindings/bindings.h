@@ -14,10 +14,10 @@ void bind_array(py::module_& module);
 void bind_assembly(py::module_& module);
 void bind_charts(py::module_& module);
 void bind_caller_line(py::module_& module);
+void bind_checkpoint(py::module_& module);
 void bind_client(py::module_& module);
 void bind_cluster(py::module_& module);
 void bind_collective(py::module_& module);
-void bind_config(py::module_& module);
 void bind_transport(py::module_& module);
 void bind_processes(py::module_& module);  // after the classes of topology and clients
 void bind_device(py::module_& module);
@@ -30,7 +30,6 @@ void bind_trace(py::module_& module);
 void bind_memory(py::module_& module);
 void bind_memory_layout(py::module_& module);
 void bind_mesh(py::module_& module);
-void name_public_modules(py::module_& module);
 void bind_partition(py::module_& module);
 void bind_render(py::module_& module);
 void bind_repr(py::module_& module);
@@ -47,12 +46,8 @@ void bind_mesh_orders(py::module_& module);
 void bind_transfer(py::module_& module);
 void bind_transfer_recording(py::module_& module);
 void bind_tree(py::module_& module);
-void reject_constructions(py::module_& module);
 
-// Corrections of pybind11 (3.1), applied once to all classes and functions that the module has at that time.
-
-/// `Class.__new__(Class)` returns an object without a C++ value, as its __init__ has not run. Using its value now
-/// raises TypeError, where pybind11 would return uninitialized memory.
-void reject_uninitialized(const py::module_& module);
+/// Sets what all public classes have in common. Call it after all classes are bound.
+void finish_classes(const py::module_& module);
 
 }  // namespace artifex_devices::bindings

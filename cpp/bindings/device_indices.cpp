@@ -11,8 +11,8 @@
 #include "artifex_devices/sharding/named_sharding.h"
 #include "fast_path.h"
 #include "numpy_bridge.h"
+#include "python_text.h"
 #include "recent_cache.h"
-#include "safe_repr.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -162,12 +162,6 @@ PyObject* fast_indices_map(PyObject* self, PyObject* const* arguments, Py_ssize_
   return map ? PyDict_Copy(map.ptr()) : nullptr;
 }
 
-PyObject* fast_addressable_map(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  const Sharding* sharding = value_in<Sharding>(self);
-  if (sharding == nullptr || sharding->is_abstract() || !sharding->is_fully_addressable()) return nullptr;
-  return fast_indices_map(self, arguments, count);
-}
-
 PyObject* fast_device_set(PyObject* self) {
   const Sharding* sharding = value_in<Sharding>(self);
   if (sharding == nullptr || sharding->is_abstract()) return nullptr;
@@ -273,7 +267,6 @@ void set_named_sharding_class(py::object cls) { named_class = reinterpret_cast<P
 void add_sharding_fast_paths(py::object cls) {
   add_fast_method<&fast_shard_shape>(cls, "shard_shape");
   add_fast_method<&fast_indices_map>(cls, "devices_indices_map");
-  add_fast_method<&fast_addressable_map>(cls, "addressable_devices_indices_map");
   add_fast_property<&fast_device_set>(cls, "device_set");
 }
 

@@ -84,6 +84,4 @@ void raise_again_if_dropped() noexcept;
 /// Whether interpreter exit has begun; the interpreter may still run for long, in later callbacks.
 bool exit_has_begun() noexcept;
 
-void bind_exit_guard(py::module_& module);
-
 }  // namespace artifex_devices::bindings

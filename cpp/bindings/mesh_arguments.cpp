@@ -6,7 +6,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "cpython_calls.h"
 #include "python_arguments.h"
-#include "safe_repr.h"
+#include "python_text.h"
 
 namespace artifex_devices::bindings {
 namespace {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/pybind11.h>
 
-#include "bind_checkpoint.h"
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
-#include "safe_repr.h"
+#include "python_text.h"
 #include "scopes.h"
 #include "world.h"
 
@@ -70,13 +69,9 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_render(module);
   bind_repr(module);
   bind_caller_line(module);
-  bind_config(module);
   bind_scopes(module);
   bind_narrow(module);
-  reject_uninitialized(module);
-  reject_uninitialized(internal);
-  reject_constructions(module);
-  name_public_modules(module);
+  finish_classes(module);
 }
 
 // pybind11 creates objects in the first interpreter that initializes a module of it, so this check comes before.

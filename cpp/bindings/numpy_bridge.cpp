@@ -11,7 +11,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "python_arguments.h"
-#include "safe_repr.h"
+#include "python_text.h"
 
 namespace artifex_devices::bindings {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "gil.h"
-#include "safe_repr.h"
+#include "python_text.h"
 
 namespace artifex_devices::bindings {
 
@@ -45,10 +45,7 @@ inline std::string text_from_python(py::handle object, std::string_view operatio
     throw_error<TypeMismatch>("{}: {} is of type {}; expected a str, got {}; pass a str", operation, what,
                               Py_TYPE(object.ptr())->tp_name, safe_repr(object));
   }
-  const auto text =
-      py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(object.ptr(), "utf-8", "backslashreplace"));
-  if (!text) throw py::error_already_set();
-  return std::string(text);
+  return utf8_of(object);
 }
 
 /// The number of an argument that is a real number. Throws TypeMismatch for other objects.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "artifex_devices/base/shape.h"
 #include "artifex_devices/device/client.h"
@@ -36,18 +37,23 @@ class RecentCache {
 
 inline size_t hash_pointer(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer) >> 4; }
 
-/// Registers a cache for clear_recent_caches(), by its `forget`. Called at import.
-void register_recent_cache(std::function<void(const Client*)> forget);
+/// The functions that drop entries, one for each cache. Never destroyed.
+inline std::vector<std::function<void(const Client*)>>& forget_functions() {
+  static auto* list = new std::vector<std::function<void(const Client*)>>;
+  return *list;
+}
 
 /// Creates a cache that is never destroyed.
 template <class Entry, size_t kPlaces>
 RecentCache<Entry, kPlaces>& make_recent_cache() {
   auto* table = new RecentCache<Entry, kPlaces>;
-  register_recent_cache([table](const Client* client) { table->forget(client); });
+  forget_functions().push_back([table](const Client* client) { table->forget(client); });
   return *table;
 }
 
 /// Drops the entries of all caches that keep the client alive, or all entries for null.
-void clear_recent_caches(const Client* client);
+inline void clear_recent_caches(const Client* client) {
+  for (const auto& forget : forget_functions()) forget(client);
+}
 
 }  // namespace artifex_devices::bindings

@@ -12,12 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "artifex_devices/base/config.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/platform.h"
 #include "cpython_calls.h"
 #include "python_modules.h"
-#include "safe_repr.h"
+#include "python_text.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {
@@ -360,6 +361,10 @@ void bind_scopes(py::module_& module) {
         request_from_name(name) = {names, fmt::format("config.update({:?})", name)};
       },
       py::arg("name"), py::arg("names").none(true));
+  internal.def("config_read", [](const std::string& name) { return config_option(name).load(); }, py::arg("name"));
+  internal.def(
+      "config_write", [](const std::string& name, int64_t value) { config_option(name).store(value); }, py::arg("name"),
+      py::arg("value"));
   internal.def("x64_enabled", &x64_enabled);
   internal.def("default_device", [] { return handle_of(default_device()); });
 }

@@ -15,7 +15,7 @@
 #include "artifex_devices/device/open_world.h"
 #include "artifex_devices/device/platform.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
-#include "by_reference.h"
+#include "class_members.h"
 #include "errors.h"
 #include "fast_path.h"
 #include "gil.h"
@@ -90,11 +90,7 @@ void pop_world(const py::object& world) {
   auto& left = *value_in<OpenWorld>(world.ptr());
   check_innermost(left, current_world());
   OpenWorld* around = skip_left(left.outer.get());
-  try {
-    if (!set_current_world(around ? py::cast(around->shared_from_this()) : py::none())) throw py::error_already_set();
-  } catch (const std::exception&) {  // no memory
-    left.is_left = true;
-  }
+  if (!set_current_world(around ? py::cast(around->shared_from_this()) : py::none())) throw py::error_already_set();
   forget(*left.client);
 }
 
@@ -106,12 +102,8 @@ void close_world(const py::object& world) noexcept {
   forget(*closed.client);
 }
 
-void restore_base() {
-  if (const ClientRef old = replace_base(nullptr)) forget(*old);
-}
-
 /// The `with` of `simulate`. Python runs signal handlers between its own lines only, so Ctrl-C cannot open a world
-/// without entering its block. Leaving allocates nothing: a world that stayed open would replace the one around it.
+/// without entering its block.
 class WorldScope {
  public:
   WorldScope(py::object make, bool all_threads, py::object make_outer)
@@ -122,7 +114,7 @@ class WorldScope {
   /// Closes worlds that were left out of order, as by a generator that was closed in another world: nobody can leave
   /// them any more.
   ~WorldScope() {
-    for (const Frames& each : frames_) {
+    for (const Opened& each : opened_) {
       if (!each.is_refused) continue;
       close_world(each.own);
       close_world(each.outer);
@@ -132,42 +124,41 @@ class WorldScope {
   py::object enter() {
     const py::object outer = make_outer_.is_none() ? py::none() : make_outer_();
     py::object made = make_();
-    const auto client = made.cast<ClientRef>();
-    frames_.reserve(frames_.size() + 1);  // nothing may fail once the world is open
-    Frames opened{.client = client};
+    Opened opened{.client = made.cast<ClientRef>()};
     if (!outer.is_none()) opened.outer = push_world(outer.cast<ClientRef>());
-    if (all_threads_) {
-      replace_base(client);
-    } else {
-      try {
-        opened.own = push_world(client);
-      } catch (...) {
-        if (!opened.outer.is_none()) pop_world(opened.outer);
-        throw;
+    try {
+      if (all_threads_) {
+        replace_base(opened.client);
+      } else {
+        opened.own = push_world(opened.client);
       }
+    } catch (const std::exception&) {
+      if (!opened.outer.is_none()) pop_world(opened.outer);
+      throw;
     }
-    frames_.push_back(std::move(opened));
+    opened_.push_back(std::move(opened));
     return made;
   }
 
   void leave() {
-    if (frames_.empty())
+    if (opened_.empty())
       throw_error<Unavailable>(
           "simulate: a world was left that is not open; expected __enter__ first; use a `with` block");
-    if (frames_.back().own.is_none()) {
-      restore_base();
+    Opened& last = opened_.back();
+    if (last.own.is_none()) {
+      if (const ClientRef old = replace_base(nullptr)) forget(*old);
     } else {
-      frames_.back().is_refused = true;
-      pop_world(frames_.back().own);  // if it throws, the world can be left later
+      last.is_refused = true;
+      pop_world(last.own);  // if it throws, the world can be left later
     }
-    if (!frames_.back().outer.is_none()) pop_world(frames_.back().outer);
-    const ClientRef client = frames_.back().client;
-    frames_.pop_back();
+    if (!last.outer.is_none()) pop_world(last.outer);
+    const ClientRef client = last.client;
+    opened_.pop_back();
     client->executor().finish();  // perhaps no thread waits for the results
   }
 
  private:
-  struct Frames {
+  struct Opened {
     ClientRef client;
     py::object own = py::none();    // None for a replaced base client
     py::object outer = py::none();  // the world around it that was opened with it, or None
@@ -177,15 +168,8 @@ class WorldScope {
   py::object make_;
   bool all_threads_;
   py::object make_outer_;
-  std::vector<Frames> frames_;
+  std::vector<Opened> opened_;
 };
-
-PyObject* fast_leave(PyObject* self, PyObject* const*, Py_ssize_t count) {
-  auto* scope = value_in<WorldScope>(self);
-  if (scope == nullptr || count != 3) return nullptr;
-  scope->leave();
-  Py_RETURN_NONE;
-}
 
 }  // namespace
 
@@ -316,8 +300,7 @@ Example:
       "from it. `devices_per_gpu`: for the platform \"cuda\", in tests.");
   internal.def("push_world", &push_world, py::arg("client"));
   internal.def("pop_world", &pop_world, py::arg("world"));
-  py::class_<WorldScope> scope(internal, "WorldScope", "Context manager of `simulate`: opens a world and leaves it.");
-  scope
+  py::class_<WorldScope>(internal, "WorldScope", "Context manager of `simulate`: opens a world and leaves it.")
       .def(py::init([](py::object make, bool all_threads, py::object make_outer) {
              return std::make_unique<WorldScope>(std::move(make), all_threads, std::move(make_outer));
            }),
@@ -327,7 +310,6 @@ Example:
       .def(
           "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },
           py::arg("kind"), py::arg("error"), py::arg("trace"), "Returns to the world around this one.");
-  add_fast_method<&fast_leave>(scope, "__exit__");
   internal.def("current_client", &current_client);
   internal.def("client_of_named_platform", &client_of_named_platform,
                "Returns the current client for a call that names its platform, without checking jax_platform_name.");

@@ -71,14 +71,12 @@ __all__: list[str] = [
     "cached_host_value",
     "call_sleeping_at_exit",
     "canonical_memory_kind",
-    "cgroup_cpus",
     "cgroup_report",
     "check_allocator",
     "check_cuda_device",
     "check_int",
     "check_scope",
     "check_transfer",
-    "checkpoint_array",
     "client_of_cluster",
     "client_of_named_platform",
     "client_of_platform",
@@ -361,7 +359,7 @@ class StoredCheckpoint:
 
     def read(self, requests: list[typing.Any], verify: bool, operation: str) -> int:
         """
-        Fills Arrays of _checkpoint_array and ndarrays: (number of the stored array, destination) for each. Returns the number of bytes read.
+        Fills Arrays of empty() and ndarrays: (number of the stored array, destination) for each. Returns the number of bytes read.
         """
 
     @property
@@ -811,7 +809,7 @@ def abandon_scope(owner: typing.Any) -> None:
 
 def add_stored(part: SavePart, stored: StoredCheckpoint, index: int, count: int) -> None:
     """
-    Adds part `index` of `count` of each stored array to a _SavePart, which reads it while it writes.
+    Adds part `index` of `count` of each stored array to a SavePart, which reads it while it writes.
     """
 
 def adopt(
@@ -921,11 +919,6 @@ def call_sleeping_at_exit(function: typing.Any, x: typing.Any) -> typing.Any:
     """
 
 def canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...
-def cgroup_cpus() -> float | None:
-    """
-    CPUs that the cgroup's quota leaves, or None.
-    """
-
 def cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
     """
     Returns the limits of the process's cgroups (dict), their files, and the files that cannot be read.
@@ -966,11 +959,6 @@ def check_transfer(
 
     Raises:
         TransferGuardError: The guards refuse the transfer.
-    """
-
-def checkpoint_array(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> Array:
-    """
-    Returns an Array whose memory _StoredFiles.read writes.
     """
 
 def client_of_cluster(cluster: Cluster) -> Client:
@@ -1076,7 +1064,7 @@ def divide(array: typing.Any, by: float) -> None:
 
 def empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
     """
-    Returns an Array whose memory the caller writes through _local_arrays or _slab_array.
+    Returns an Array whose memory the caller writes: local_arrays, slab_array or StoredCheckpoint.read.
     """
 
 def enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...

@@ -27,7 +27,7 @@ def machine_fingerprint() -> dict[str, Any]:
         "cpu_domains": [domain["cpus"] for domain in machine.cpu_domains],
         "numa_nodes": len(machine.numa_nodes),
         "usable_cpus": machine.usable_cpus,
-        "cpu_quota": internal.cgroup_cpus(),
+        "cpu_quota": internal.cgroup_report()["cpus"],
         "library_version": __version__,
         "numpy_version": np.__version__,
     }

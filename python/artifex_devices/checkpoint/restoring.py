@@ -145,7 +145,7 @@ def _destination(stored: Stored, name: str, leaf: object) -> Any:
     sharding = sharding_of_new(_OPERATION, leaf) if isinstance(leaf, PLACES) else getattr(leaf, "sharding", None)
     if sharding is None:
         return _whole(stored, name)
-    return internal.checkpoint_array(array.shape, stored.dtype_of(name), sharding, _OPERATION)
+    return internal.empty(array.shape, stored.dtype_of(name), sharding, True, _OPERATION)
 
 
 def _finished(leaf: Any, value: Any) -> Any:

@@ -238,10 +238,11 @@ def test_a_damaged_file_is_reported_and_measured_again(fresh, tmp_path, monkeypa
 def test_caveats_of_a_measurement_are_stored_with_it(fresh, tmp_path, monkeypatch):
     series = {"shares": [1.0, 0.5], "workers": 1, "bound_workers": 1}
     monkeypatch.setattr(internal, "measured_scope", lambda device: ([0], 2, 2))  # two workers, and one more lane
-    monkeypatch.setattr(internal, "cgroup_cpus", lambda: None)
+    monkeypatch.setattr(internal, "cgroup_report", lambda: {"cpus": None})
     monkeypatch.setattr(internal, "measure_gemm", lambda *_: {"rates": [5e9, 9e9], **series})
-    streams = {"copy": {"rates": [9e9], **series}}, 1 << 20, 1 << 25
-    monkeypatch.setattr(internal, "measure_streams", lambda *_: streams)
+    monkeypatch.setattr(
+        internal, "measure_streams", lambda *_: ({"copy": {"rates": [9e9], **series}}, 1 << 20, 1 << 25)
+    )
     first = measure_roofline(ad.devices()[0], cache=tmp_path)
     caveats = first.notes[:-1]
     assert any("only 1 of 2 workers could run" in note for note in caveats)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "safe_repr.h"
+#include "python_text.h"
 
 #include <fmt/format.h>
 
@@ -23,15 +23,23 @@ py::object part(const py::object& text, Py_ssize_t from, Py_ssize_t to) {
   return py::reinterpret_steal<py::object>(PyUnicode_Substring(text.ptr(), from, to));
 }
 
-// A lone surrogate has no UTF-8 and is escaped by its number.
-std::string utf8(const py::object& text) {
+}  // namespace
+
+std::string utf8_of(py::handle text) {
   const auto bytes = py::reinterpret_steal<py::object>(
       text ? PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace") : nullptr);
   if (!bytes) throw py::error_already_set();
   return {PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
 }
 
-}  // namespace
+py::str text_of_bytes(std::string_view bytes) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+}
+
+py::object text_or_none(std::string_view bytes) {
+  return bytes.empty() ? py::object(py::none()) : text_of_bytes(bytes);
+}
 
 std::string safe_repr(py::handle object) {
   const auto text = py::reinterpret_steal<py::object>(sleeping_at_exit([&] { return PyObject_Repr(object.ptr()); }));
@@ -42,8 +50,8 @@ std::string safe_repr(py::handle object) {
     return fmt::format("<{}, whose repr raised {}>", class_of(object), kind.substr(kind.rfind('.') + 1));
   }
   const Py_ssize_t size = PyUnicode_GET_LENGTH(text.ptr());
-  if (size <= kMaxLength) return utf8(text);
-  return utf8(part(text, 0, kFirst)) + " ... " + utf8(part(text, size - kLast, size));
+  if (size <= kMaxLength) return utf8_of(text);
+  return utf8_of(part(text, 0, kFirst)) + " ... " + utf8_of(part(text, size - kLast, size));
 }
 
 void bind_safe_repr(py::module_& module) {

@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <string>
+#include <string_view>
 
 namespace artifex_devices::bindings {
 
@@ -13,6 +14,14 @@ namespace py = pybind11;
 /// raises, "<Batch, whose repr raised ValueError>" replaces it, so that the message is not lost; KeyboardInterrupt and
 /// others that are not an Exception pass.
 std::string safe_repr(py::handle object);
+
+/// The text of a str; a lone surrogate, which has no UTF-8, is escaped by its number.
+std::string utf8_of(py::handle text);
+
+/// A str of text that is not UTF-8 in all cases, such as a path or a name from a library.
+py::str text_of_bytes(std::string_view bytes);
+/// None for an empty text.
+py::object text_or_none(std::string_view bytes);
 
 void bind_safe_repr(py::module_& module);
 
