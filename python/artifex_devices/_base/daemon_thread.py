@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
 import sys
 import threading
@@ -40,39 +41,49 @@ class DaemonThread(threading.Thread):
 
     def __init__(self, name: str, function: Callable[..., object], *args: Any) -> None:
         super().__init__(name=name, daemon=True)
-        self._function: Callable[..., object] | None = function
-        self._arguments = args
+        self._work = [functools.partial(function, *args)]  # taken by the thread or by cancel()
         self._is_cancelled = False
         caller = user_frame(sys._getframe(1))
         self._caller = (caller.f_code.co_filename, caller.f_lineno)
 
     def start(self) -> None:
-        """Starts the thread. If Ctrl-C interrupts this, a thread that has not begun ends without calling the function.
+        """Starts the thread. If Ctrl-C interrupts this, a thread that has not begun is cancelled.
 
         Raises:
             RuntimeError: The system cannot start a thread, or the interpreter is shutting down.
         """
-        if sys.is_finalizing():  # other threads do not run
-            raise RuntimeError("can't start new thread at interpreter shutdown")
         starts = _starts
         try:
+            if sys.is_finalizing():  # other threads do not run
+                raise RuntimeError("can't start new thread at interpreter shutdown")
             # At exit the interpreter is usually finalized meanwhile; a callback may wait longer for the thread.
             starts.acquire(timeout=_LATE_START_S)
             super().start()
         except BaseException:
-            self._is_cancelled = True
+            self.cancel()
             raise
         finally:
             with contextlib.suppress(RuntimeError):  # not acquired
                 starts.release()
 
+    def cancel(self) -> bool:
+        """Returns whether the function will never be called: not if the thread has begun to."""
+        if self._take() is not None:
+            self._is_cancelled = True
+        return self._is_cancelled
+
     def run(self) -> None:
         """Runs the function."""
-        function, self._function = self._function, None  # as `Thread.run`: an ended thread keeps no references
-        args, self._arguments = self._arguments, ()
-        if function is not None and not self._is_cancelled:
+        function = self._take()  # as `Thread.run`: an ended thread keeps no references
+        if function is not None:
             set_thread_caller(*self._caller)
-            function(*args)
+            function()
+
+    def _take(self) -> Callable[[], object] | None:
+        try:
+            return self._work.pop()
+        except IndexError:
+            return None
 
     def join(self, timeout: float | None = None) -> None:
         """Waits for the end of the thread; returns at once if it was never started."""

@@ -91,10 +91,11 @@ class SaveFuture:
             save.give_up(error)
             raise
         try:
+            _running.add(self)  # before the thread, which removes it
             self._thread.start()
-            _running.add(self)
         except BaseException as error:
-            if not self._thread.is_alive():
+            if self._thread.cancel():
+                _running.discard(self)
                 self._error = error
                 self._finished.set()
                 save.commit(error)
@@ -180,7 +181,6 @@ class SaveFuture:
             self._previous = None
 
     def _run(self) -> None:
-        _running.add(self)  # Ctrl-C may have interrupted __init__
         try:
             try:
                 self._save.write()

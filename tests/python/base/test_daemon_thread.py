@@ -64,6 +64,20 @@ def test_a_thread_whose_start_was_interrupted_does_not_call_its_function(monkeyp
     thread.join()
 
 
+def test_a_function_is_either_called_or_cancelled():
+    called = []
+    cancelled = DaemonThread("artifex-test", called.append, "cancelled")
+    assert cancelled.cancel()
+    assert cancelled.cancel()
+    cancelled.start()
+    cancelled.join(TIMEOUT_S)
+    begun = DaemonThread("artifex-test", called.append, "begun")
+    begun.start()
+    begun.join(TIMEOUT_S)
+    assert not begun.cancel()
+    assert called == ["begun"]
+
+
 def test_a_thread_that_the_system_refuses_raises_the_error_of_cpython(monkeypatch):
     def refused(thread):
         raise RuntimeError("can't start new thread")
