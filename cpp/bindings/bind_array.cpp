@@ -26,7 +26,7 @@ namespace {
 /// One device's shard as Python sees it; its data becomes an Array at the first access.
 struct ShardView {
   ArrayRef array;
-  int64_t position;
+  Position position;
   py::object data = {};  // null before the first access
 };
 
@@ -69,7 +69,7 @@ PyObject* fast_committed(PyObject* self) {
   return array == nullptr ? nullptr : PyBool_FromLong(array->committed() ? 1 : 0);
 }
 
-const Device& device_of_shard(const ShardView& self) { return *(*self.array->sharding()->devices())[self.position]; }
+Device& device_of_shard(const ShardView& self) { return self.array->sharding()->device(self.position); }
 
 /// None for a shard of another process, as in JAX.
 py::object shard_data(ShardView& self) {
@@ -112,7 +112,7 @@ PyObject* fast_shards(PyObject* self) {
 py::list global_shards(const ArrayRef& self) {
   self->check_alive("global_shards");
   py::list result;
-  for (int64_t position = 0; position < self->sharding()->num_devices(); ++position) {
+  for (const Position position : self->sharding()->positions()) {
     result.append(ShardView{self, position});
   }
   return result;
@@ -170,8 +170,7 @@ void bind_shard(py::module_& module) {
   py::class_<ShardView> shard(module, "Shard", "One device's shard of an Array.");
   shard
       .def_property_readonly(
-          "device",
-          [](const ShardView& self) { return handle_of((*self.array->sharding()->devices())[self.position]); },
+          "device", [](const ShardView& self) { return handle_of(&device_of_shard(self)); },
           "Device that holds the shard.")
       .def_property_readonly("index", &shard_index, "Position of the shard in the global array: a tuple of slices.")
       .def_property_readonly("replica_id", &shard_replica, "Number of earlier devices that hold the same part.")
@@ -182,8 +181,7 @@ void bind_shard(py::module_& module) {
       .def("__repr__", [](ShardView& self) {
         const py::object data = shard_data(self);
         return py::str("Shard(device={!r}, index={}, replica_id={}, data={})")
-            .format(handle_of((*self.array->sharding()->devices())[self.position]), shard_index(self),
-                    shard_replica(self), py::str(data));
+            .format(handle_of(&device_of_shard(self)), shard_index(self), shard_replica(self), py::str(data));
       });
   add_fast_property<&fast_shard_data>(shard, "data");
 }
@@ -238,7 +236,7 @@ Raises:
                   self.sharding()->num_devices());
             }
             self.check_addressable("unsafe_buffer_pointer");
-            const BufferRef buffer = self.storage()->buffer(self.buffer_number(0));
+            const BufferRef buffer = self.storage()->buffer(self.buffer_at(Position(0)));
             return buffer.block->address() + static_cast<uint64_t>(buffer.offset);
           },
           "Address of the data of an Array on one device; valid while the Array is alive. Reading the address of memory "

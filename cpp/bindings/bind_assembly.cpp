@@ -108,9 +108,9 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
   const int64_t count = devices.addressable_count();
   const int64_t calls = sharding->is_fully_replicated() ? std::min<int64_t>(count, 1) : count;
   for (int64_t i = 0; i < calls; ++i) {
-    const int64_t position = devices.addressable_position(i);
-    const Device& device = *(*sharding->devices())[position];
-    const int64_t tile = sharding->grid().tile(position);
+    const Position position = devices.addressable_position(i);
+    const Device& device = sharding->device(position);
+    const TileId tile = sharding->grid().tile(position);
     const py::tuple index = index_of_tile(domains, tile);
     const py::object block = call_python(callback, index);
     std::optional<Leaf> leaf;

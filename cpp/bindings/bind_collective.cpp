@@ -104,9 +104,9 @@ ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_pt
   int64_t copied_bytes = 0;
   for (size_t i = 0; i < ndarrays.size(); ++i) {
     AdoptedPart& part = parts.emplace_back(AdoptedPart{leaf_from_python(ndarrays[i], operation).view});
-    const auto buffer = static_cast<int64_t>(i);
-    if (buffer >= sharding->buffers().size()) continue;  // adopt() refuses the number of parts
-    const Device& device = *(*sharding->devices())[sharding->position_of(buffer)];
+    const BufferId buffer(static_cast<int64_t>(i));
+    if (buffer.number() >= sharding->buffers().size()) continue;  // adopt() refuses the number of parts
+    const Device& device = sharding->device(buffer);
     part.memory = shared_memory(ndarrays[i], part.view, given_away.at(i), device.space(sharding->memory_kind()));
     if (!part.memory.block) copied_bytes += part.view.nbytes();
   }

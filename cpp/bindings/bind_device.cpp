@@ -37,8 +37,8 @@ py::list live_buffers(Device& self) {
   py::list result;
   for (const ArrayRef& array : live_arrays(&self.client())) {
     const DeviceList& devices = *array->sharding()->devices();
-    const int64_t position = devices.position_of(&self);
-    if (position < 0) continue;
+    const Position position = devices.position_of(&self);
+    if (position.is_none()) continue;
     if (devices.size() == 1) {
       result.append(array);
       continue;

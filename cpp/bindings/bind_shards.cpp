@@ -47,14 +47,14 @@ py::list local_arrays(const Array& array, bool writable, bool some) {
   py::list result(static_cast<size_t>(sharding.buffers().size()));
   Dims shape = domains.shard_shape();
   Dims strides = array.strides(shape);
-  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
-    const int64_t position = sharding.position_of(b);
+  for (const BufferId b : sharding.buffers().ids()) {
+    const Position position = sharding.position_of(b);
     if (!domains.is_even()) {
-      shape = domains.domain(sharding.grid().tile(position)).shape;
+      shape = domains.domain(position).shape;
       strides = array.strides(shape);
     }
-    result[static_cast<size_t>(b)] = ndarray_of_buffer(array.storage()->buffer(array.buffer_number(position)), shape,
-                                                       strides, array.dtype(), writable);
+    result[b.number()] =
+        ndarray_of_buffer(array.storage()->buffer(array.buffer_at(position)), shape, strides, array.dtype(), writable);
   }
   return result;
 }
@@ -67,7 +67,7 @@ py::object gpu_buffers(const Array& array, bool writable, bool some) {
   const Sharding& sharding = *array.sharding();
   py::list result;
   for (const Shard& shard : sharding.shards(array.shape(), kReading)) {
-    BufferRef buffer = array.storage()->buffer(array.buffer_number(shard.position));
+    BufferRef buffer = array.storage()->buffer(array.buffer_at(shard.position));
     const MemorySpace* space = buffer.block->space();
     const int gpu = space == nullptr ? -1 : space->cuda_ordinal();
     if (gpu < 0) return py::none();
@@ -89,7 +89,7 @@ bool is_on_cuda(const Sharding& sharding) {
 
 py::object slab_array(const Array& array, bool writable) {
   int64_t stride = 0;
-  if (array.position_in_storage() >= 0 || array.storage()->slab(&stride) == nullptr) return py::none();
+  if (array.is_shard() || array.storage()->slab(&stride) == nullptr) return py::none();
   if (!array.sharding()->buffers().is_tile()) return py::none();  // other processes have other tiles
   if (is_on_cuda(*array.sharding())) return py::none();
   wait_until_written(array);
@@ -103,7 +103,7 @@ py::object slab_array(const Array& array, bool writable) {
     shape.push_back(domains.shard_shape()[d]);
     strides.push_back(inner[d]);
   }
-  return ndarray_of_buffer(array.storage()->buffer(0), shape, strides, array.dtype(), writable);
+  return ndarray_of_buffer(array.storage()->buffer(BufferId(0)), shape, strides, array.dtype(), writable);
 }
 
 ArrayRef empty(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding, bool committed,
@@ -127,13 +127,13 @@ py::tuple tiling(const Sharding& sharding, py::handle shape, const std::string& 
   py::tuple tiles(count);
   py::tuple boxes(count);
   for (const Shard& shard : shards) {
-    const auto b = static_cast<size_t>(shard.buffer);
+    const int64_t b = shard.buffer.number();
     py::tuple box(static_cast<size_t>(dims.size()));
     for (int64_t d = 0; d < dims.size(); ++d) {
       box[static_cast<size_t>(d)] = py::slice(shard.box.origin[d], shard.box.origin[d] + shard.box.shape[d], 1);
     }
-    positions[b] = shard.position;
-    tiles[b] = shard.tile;
+    positions[b] = shard.position.number();
+    tiles[b] = shard.tile.number();
     boxes[b] = box;
   }
   return py::make_tuple(parts, positions, tiles, boxes);
@@ -143,13 +143,13 @@ py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
   py::tuple result(positions.size());
   for (size_t i = 0; i < positions.size(); ++i) {
     const auto position = positions[i].cast<int64_t>();
-    const int64_t buffer = sharding.buffer_at(position);
-    if (buffer < 0) {
+    const BufferId buffer = sharding.buffer_at(Position(position));
+    if (buffer.is_none()) {
       throw_error<NotAddressable>(
           "{}: position {} of {} belongs to another process than this one, {}; expected a position of this process",
           kReading, position, sharding.to_string(), sharding.devices()->client()->process_index());
     }
-    result[i] = buffer;
+    result[i] = buffer.number();
   }
   return result;
 }
@@ -295,10 +295,9 @@ void bind_shards(py::module_& module) {
   internal.def("slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
                "Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this "
                "process, else None.");
-  internal.def(
-      "empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
-      py::arg("operation"),
-      "Returns an Array whose memory the caller writes: local_arrays, slab_array or StoredCheckpoint.read.");
+  internal.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
+               py::arg("operation"),
+               "Returns an Array whose memory the caller writes: local_arrays, slab_array or StoredCheckpoint.read.");
   internal.def(
       "tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
       "Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.");

@@ -83,8 +83,8 @@ py::object put_leaf(const py::object& x, PlacementTarget target, PlacementOption
     leaf.view.owner = python_owner(leaf.keep);
   }
   const ArrayRef placed = place(leaf.view, target, options);
-  const bool is_shared =
-      leaf.view.owner && placed->storage()->buffer_count() == 1 && placed->storage()->device_data(0) == leaf.view.data;
+  const bool is_shared = leaf.view.owner && placed->storage()->buffer_count() == 1 &&
+                         placed->storage()->device_data(BufferId(0)) == leaf.view.data;
   if (is_shared) leaf.keep.attr("flags").attr("writeable") = false;
   after_placing(*target.sharding);
   return py::cast(placed);

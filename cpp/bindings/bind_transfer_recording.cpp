@@ -62,11 +62,10 @@ void host_element(const ArrayRef& array, const std::string& operation) {
   check_host_read(*array, transfer_guards(), false, operation);
   if (!is_recorded(Recorded::kTransfers) || array->is_host_readable() || array->cached_host_value()) return;
   const Sharding& sharding = *array->sharding();
-  const int64_t position = sharding.devices()->addressable_position(0);
+  const Device& device = sharding.device(sharding.devices()->addressable_position(0));
   const Client& client = *sharding.devices()->client();
   RecordedTransfer transfer{TransferDirection::kDeviceToHost, client.is_multi_process() ? client.process_index() : 0};
-  transfer.add(RouteEnd::of(*(*sharding.devices())[position], sharding.memory_kind()), RouteEnd::host(),
-               itemsize(array->dtype()));
+  transfer.add(RouteEnd::of(device, sharding.memory_kind()), RouteEnd::host(), itemsize(array->dtype()));
   transfer.commit();
 }
 

@@ -65,7 +65,7 @@ class TileIndices {
       for (int64_t cut = 0; cut < grid.parts(d); ++cut) of(d).push_back(slice_of_cut(domains, d, cut));
     }
     Dims cuts(rank_, 0);
-    index_of_tile_.reserve(static_cast<size_t>(grid.tiles()));
+    index_of_tile_.reserve(grid.tiles());
     for (int64_t tile = 0; tile < grid.tiles(); ++tile) {
       index_of_tile_.push_back(make(cuts));
       for (int64_t d = rank_ - 1; d >= 0 && ++cuts[d] == grid.parts(d); --d) cuts[d] = 0;
@@ -73,7 +73,7 @@ class TileIndices {
   }
 
   /// Borrowed. Replicas share one tuple.
-  PyObject* operator[](int64_t tile) const { return index_of_tile_[static_cast<size_t>(tile)].ptr(); }
+  PyObject* operator[](TileId tile) const { return index_of_tile_[tile].ptr(); }
 
  private:
   py::object make(const Dims& cuts) {
@@ -91,7 +91,7 @@ class TileIndices {
 
   int64_t rank_;
   std::vector<std::vector<py::object>> slices_;
-  std::vector<py::object> index_of_tile_;
+  IdVector<TileId, py::object> index_of_tile_;
 };
 
 /// The sizes of a shape that is exactly a tuple of at most kMaxRank exact ints. Any other shape has rank -1.
@@ -182,13 +182,14 @@ py::object slice_of_cut(const ShardDomains& domains, int64_t dimension, int64_t 
   return py::reinterpret_steal<py::object>(slice);
 }
 
-py::tuple index_of_tile(const ShardDomains& domains, int64_t tile) {
+py::tuple index_of_tile(const ShardDomains& domains, TileId tile) {
   const int64_t rank = domains.shape().size();
   py::tuple index(static_cast<size_t>(rank));
+  int64_t rest = tile.number();
   for (int64_t d = rank - 1; d >= 0; --d) {
     const int64_t parts = domains.grid().parts(d);
-    PyTuple_SET_ITEM(index.ptr(), d, slice_of_cut(domains, d, tile % parts).release().ptr());
-    tile /= parts;
+    PyTuple_SET_ITEM(index.ptr(), d, slice_of_cut(domains, d, rest % parts).release().ptr());
+    rest /= parts;
   }
   return index;
 }
@@ -197,13 +198,13 @@ py::dict devices_indices_map(const std::shared_ptr<Sharding>& self, py::handle g
   const Dims shape = dims_from_python(global_shape, "devices_indices_map", "global_shape");
   check_has_devices(*self, "devices_indices_map");
   const ShardDomains domains = self->domains(shape, "devices_indices_map");
-  const std::vector<int64_t> tiles = self->grid().tiles_by_position();
+  const IdVector<Position, TileId> tiles = self->grid().tiles_by_position();
   const DeviceObjects object_of(*self->devices());
   const TileIndices index_of(domains);
   py::dict map;
-  for (int64_t position = 0; position < self->num_devices(); ++position) {
-    const py::object device = object_of((*self->devices())[position]);
-    if (PyDict_SetItem(map.ptr(), device.ptr(), index_of[tiles[static_cast<size_t>(position)]]) < 0) {
+  for (const Position position : self->positions()) {
+    const py::object device = object_of(&self->device(position));
+    if (PyDict_SetItem(map.ptr(), device.ptr(), index_of[tiles[position]]) < 0) {
       throw py::error_already_set();
     }
   }
@@ -236,8 +237,8 @@ py::tuple device_index(const Sharding& self, py::handle device, py::handle globa
                               Py_TYPE(device.ptr())->tp_name, safe_repr(device));
   }
   const auto* requested = device.cast<const Device*>();
-  const int64_t position = self.devices()->position_of(requested);
-  if (position < 0) {
+  const Position position = self.devices()->position_of(requested);
+  if (position.is_none()) {
     throw_error("device_index: {} does not include {}; expected one of its {} devices; take one from its device_set",
                 self.to_string(), requested->to_string(), self.num_devices());
   }

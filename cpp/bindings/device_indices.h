@@ -12,7 +12,7 @@ namespace py = pybind11;
 
 /// The box of a tile as a tuple of slices: slice(None) for a dimension that is not sharded, slice(a, b) for a sharded
 /// one.
-py::tuple index_of_tile(const ShardDomains& domains, int64_t tile);
+py::tuple index_of_tile(const ShardDomains& domains, TileId tile);
 
 /// The slice of one part of one dimension.
 py::object slice_of_cut(const ShardDomains& domains, int64_t dimension, int64_t cut);

@@ -21,14 +21,14 @@ LayoutRef stored_layout(const Layout& layout, int64_t rank, std::string_view ope
 
 ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage, EventRef ready,
                      bool committed, LayoutRef layout) {
-  ArrayRef array = make(std::move(shape), dtype, std::move(sharding), std::move(storage), -1, std::move(ready),
+  ArrayRef array = make(std::move(shape), dtype, std::move(sharding), std::move(storage), {}, std::move(ready),
                         committed, std::move(layout));
   if (config().trace_allocations.load(std::memory_order_relaxed) != 0) array->set_creation_line();
   LiveArrays::add(array.get());
   return array;
 }
 
-ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage, int64_t position,
+ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage, Position position,
                      EventRef ready, bool committed, LayoutRef layout) {
   struct Concrete final : Array {};  // lets make_shared call the private constructor
   auto array = std::make_shared<Concrete>();
@@ -49,7 +49,7 @@ ArrayRef Array::make(Dims shape, DType dtype, ShardingRef sharding, std::shared_
 
 Array::~Array() {
   if (!retained_) return;
-  if (position_ < 0) LiveArrays::remove(this);
+  if (!is_shard()) LiveArrays::remove(this);
   storage_->release(position_);
 }
 
@@ -61,29 +61,28 @@ void Array::set_creation_line() noexcept {
 }
 
 int64_t Array::on_device_size_in_bytes() const {
-  return position_ < 0 ? storage_->bytes().total() : storage_->buffer_bytes(buffer_number(0));
+  return is_shard() ? storage_->buffer_bytes(buffer_at(Position(0))) : storage_->bytes().total();
 }
 
-void Array::check_position(int64_t position, std::string_view operation) const {
-  if (position >= 0 && position < sharding_->num_devices()) return;
-  throw_error<IndexOutOfRange>("{}: position {} is outside the sharding; expected 0 to {}", operation, position,
-                               sharding_->num_devices() - 1);
+void Array::check_position(Position position, std::string_view operation) const {
+  if (!position.is_none() && position.number() < sharding_->num_devices()) return;
+  throw_error<IndexOutOfRange>("{}: position {} is outside the sharding; expected 0 to {}", operation,
+                               position.number(), sharding_->num_devices() - 1);
 }
 
-ArrayRef Array::shard_data(int64_t position) {
+ArrayRef Array::shard_data(Position position) {
   check_position(position, "shard_data");
   check_alive("shard_data");
-  const Device& owner = *(*sharding_->devices())[position];
+  Device& owner = sharding_->device(position);
   if (!owner.is_addressable()) {
     throw_error<NotAddressable>(
         "shard_data: the shard on {} is in process {}; expected a device of this process, {}; call it in that process, "
         "or gather the value by multihost_utils.process_allgather",
         owner.to_string(), owner.process_index(), owner.client().process_index());
   }
-  const IndexDomain domain = sharding_->domains(shape_, "shard_data").domain(sharding_->grid().tile(position));
-  Device* device = (*sharding_->devices())[position];
-  return make(domain.shape, dtype_, SingleDeviceSharding::make(device, sharding_->memory_kind()), storage_,
-              position_ < 0 ? position : position_, ready_, committed_, layout_);
+  return make(sharding_->domains(shape_, "shard_data").domain(position).shape, dtype_,
+              SingleDeviceSharding::make(&owner, sharding_->memory_kind()), storage_, is_shard() ? position_ : position,
+              ready_, committed_, layout_);
 }
 
 void Array::check_alive(std::string_view operation) const {
@@ -120,8 +119,8 @@ void Array::block_until_ready() const {
   wait_for(ready_);
 }
 
-int64_t Array::buffer_number(int64_t position) const noexcept {
-  return storage_->sharding()->buffer_at(position_ < 0 ? position : position_);
+BufferId Array::buffer_at(Position position) const noexcept {
+  return storage_->sharding()->buffer_at(is_shard() ? position_ : position);
 }
 
 std::shared_ptr<const HostView> Array::cached_host_value() const {
@@ -131,12 +130,12 @@ std::shared_ptr<const HostView> Array::cached_host_value() const {
 }
 
 std::shared_ptr<const HostView> Array::coming_host_value() const {
-  if (position_ >= 0) return nullptr;  // one buffer: never gathered
+  if (is_shard()) return nullptr;  // one buffer: never gathered
   return storage_->host_value().get();
 }
 
 std::shared_ptr<const HostView> Array::cache_host_value(std::shared_ptr<const HostView> value) {
-  return position_ >= 0 ? value : storage_->host_value().put(std::move(value));
+  return is_shard() ? value : storage_->host_value().put(std::move(value));
 }
 
 }  // namespace artifex_devices

@@ -58,7 +58,7 @@ class Array : public std::enable_shared_from_this<Array> {
 
   /// The part at a position as an array on its device, sharing the memory. Deleting either deletes both. Throws
   /// NotAddressable for the device of another process.
-  ArrayRef shard_data(int64_t position);
+  ArrayRef shard_data(Position position);
 
   bool is_deleted() const noexcept { return storage_->deletion() != Deletion::kNone; }
   /// A second call does nothing. Memory is freed when the last exported view or running transfer ends.
@@ -82,9 +82,10 @@ class Array : public std::enable_shared_from_this<Array> {
   const CallerLine* creation_line() const noexcept { return creation_line_.get(); }
 
   const std::shared_ptr<Storage>& storage() const noexcept { return storage_; }
-  /// The buffer of `position` in storage(), for whole arrays and shards alike; -1 in another process.
-  int64_t buffer_number(int64_t position) const noexcept;
-  int64_t position_in_storage() const noexcept { return position_; }  // -1: the global array
+  /// The buffer of `position` in storage(), for whole arrays and shards alike; none in another process.
+  BufferId buffer_at(Position position) const noexcept;
+  /// Whether it is one shard of storage().
+  bool is_shard() const noexcept { return !position_.is_none(); }
 
   /// The gathered value of a global array, cached by the first device_get so that later ones are free; dropped by
   /// delete_(). Null without one.
@@ -98,9 +99,9 @@ class Array : public std::enable_shared_from_this<Array> {
   Array() = default;
   friend class LiveArrays;
   static ArrayRef make(Dims shape, DType dtype, ShardingRef sharding, std::shared_ptr<Storage> storage,
-                       int64_t position, EventRef ready, bool committed, LayoutRef layout);
+                       Position position, EventRef ready, bool committed, LayoutRef layout);
   void set_creation_line() noexcept;
-  void check_position(int64_t position, std::string_view operation) const;
+  void check_position(Position position, std::string_view operation) const;
   [[noreturn]] void fail_not_addressable(std::string_view operation) const;
 
   Dims shape_;
@@ -109,7 +110,7 @@ class Array : public std::enable_shared_from_this<Array> {
   ShardingRef sharding_;
   LayoutRef layout_;
   std::shared_ptr<Storage> storage_;
-  int64_t position_ = -1;  // >= 0: one shard of storage_
+  Position position_;  // in storage_, of one shard; none: the global array
   EventRef ready_;
   bool committed_ = true;
   bool retained_ = false;

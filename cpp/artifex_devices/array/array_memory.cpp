@@ -12,11 +12,11 @@ ArrayMemory memory_of(const Array& array) {
   array.check_alive("describe");
   const Storage& storage = *array.storage();
   ArrayMemory memory;
-  memory.is_shard = array.position_in_storage() >= 0;
+  memory.is_shard = array.is_shard();
   memory.devices = array.sharding()->devices()->addressable_count();
   memory.logical_bytes = array.on_device_size_in_bytes();
-  const int64_t first = memory.is_shard ? array.buffer_number(0) : 0;
-  const int64_t end = memory.is_shard ? first + 1 : storage.buffer_count();
+  const BufferId first = memory.is_shard ? array.buffer_at(Position(0)) : BufferId(0);
+  const BufferId end = memory.is_shard ? first + 1 : BufferId(storage.buffer_count());
 
   std::vector<BufferRef> held;
   std::unordered_set<const std::byte*> seen;
@@ -24,7 +24,7 @@ ArrayMemory memory_of(const Array& array) {
   int64_t stride = 0;
   const bool is_slab = storage.slab(&stride) != nullptr;
   memory.device_bytes_min = first < end ? storage.buffer_bytes(first) : 0;  // none: all of it is in other processes
-  for (int64_t number = first; number < end; ++number) {
+  for (BufferId number = first; number < end; ++number) {
     const int64_t bytes = storage.buffer_bytes(number);
     memory.device_bytes_min = std::min(memory.device_bytes_min, bytes);
     memory.device_bytes_max = std::max(memory.device_bytes_max, bytes);

@@ -5,13 +5,13 @@
 
 namespace artifex_devices {
 
-BlockUsers::BlockUsers(const Sharding& sharding, const Charge& charge, const std::vector<const Block*>& block_of)
+BlockUsers::BlockUsers(const Sharding& sharding, const Charge& charge, const IdVector<BufferId, const Block*>& block_of)
     : sharding_(sharding), bytes_(charge.bytes()), buffers_(block_of.size()) {
   charge.for_positions(
-      [&](int64_t p) { at(sharding.buffer_at(p)).positions_left.fetch_add(1, std::memory_order_relaxed); });
-  std::unordered_map<const Block*, int64_t> last_of_block;
-  for (int64_t b = 0; b < static_cast<int64_t>(buffers_.size()); ++b) {
-    const auto [last, is_new] = last_of_block.try_emplace(block_of[static_cast<size_t>(b)], b);
+      [&](Position p) { at(sharding.buffer_at(p)).positions_left.fetch_add(1, std::memory_order_relaxed); });
+  std::unordered_map<const Block*, BufferId> last_of_block;
+  for (const BufferId b : block_of.ids()) {
+    const auto [last, is_new] = last_of_block.try_emplace(block_of[b], b);
     at(b).group = is_new ? b : at(last->second).group;
     if (is_new) {
       groups_left_.fetch_add(1, std::memory_order_relaxed);
@@ -23,22 +23,21 @@ BlockUsers::BlockUsers(const Sharding& sharding, const Charge& charge, const std
   }
 }
 
-int64_t BlockUsers::end(int64_t position) noexcept {
-  const int64_t buffer = sharding_.buffer_at(position);
-  if (at(buffer).positions_left.fetch_sub(1, std::memory_order_acq_rel) > 1) return -1;
-  const int64_t first = at(buffer).group;
-  const bool is_shared = at(first).next >= 0;
+BufferId BlockUsers::end(Position position) noexcept {
+  const BufferId buffer = sharding_.buffer_at(position);
+  if (at(buffer).positions_left.fetch_sub(1, std::memory_order_acq_rel) > 1) return {};
+  const BufferId first = at(buffer).group;
+  const bool is_shared = !at(first).next.is_none();
   // Counted before the group's number decreases, so that the thread that ends the group finds every buffer reserved.
   if (is_shared) reserve(buffer, 1);
-  if (at(first).buffers_left.fetch_sub(1, std::memory_order_acq_rel) > 1) return -1;
-  for (int64_t b = first; is_shared && b >= 0; b = next_in_group(b)) reserve(b, -1);
+  if (at(first).buffers_left.fetch_sub(1, std::memory_order_acq_rel) > 1) return {};
+  for (BufferId b = first; is_shared && !b.is_none(); b = next_in_group(b)) reserve(b, -1);
   groups_left_.fetch_sub(1, std::memory_order_acq_rel);
   return first;
 }
 
-void BlockUsers::reserve(int64_t buffer, int sign) const noexcept {
-  Device& device = *(*sharding_.devices())[sharding_.position_of(buffer)];
-  device.add_reserved(sign * bytes_.of_buffer(buffer), sharding_.memory_kind());
+void BlockUsers::reserve(BufferId buffer, int sign) const noexcept {
+  sharding_.device(buffer).add_reserved(sign * bytes_.of_buffer(buffer), sharding_.memory_kind());
 }
 
 }  // namespace artifex_devices

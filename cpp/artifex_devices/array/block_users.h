@@ -15,28 +15,28 @@ namespace artifex_devices {
 class BlockUsers {
  public:
   /// `block_of`: the block of each buffer. `sharding` and `charge` outlive it.
-  BlockUsers(const Sharding& sharding, const Charge& charge, const std::vector<const Block*>& block_of);
+  BlockUsers(const Sharding& sharding, const Charge& charge, const IdVector<BufferId, const Block*>& block_of);
 
   /// Call once for each position, when its last handle is gone. Returns the first buffer of a group that has no users
-  /// any more; -1 where there is none.
-  int64_t end(int64_t position) noexcept;
-  int64_t next_in_group(int64_t buffer) const noexcept { return at(buffer).next; }  // -1 at the end
+  /// any more; none where there is no such group.
+  BufferId end(Position position) noexcept;
+  BufferId next_in_group(BufferId buffer) const noexcept { return at(buffer).next; }  // none at the end
   bool has_ended() const noexcept { return groups_left_.load(std::memory_order_acquire) == 0; }
 
  private:
   struct Buffer {
     std::atomic<int64_t> positions_left{0};  // with handles
-    int64_t group = 0;                       // its first buffer
-    int64_t next = -1;                       // in the group
+    BufferId group;                          // its first buffer
+    BufferId next;                           // in the group
     std::atomic<int64_t> buffers_left{0};    // of a first buffer: those of its group with handles
   };
-  Buffer& at(int64_t buffer) noexcept { return buffers_[static_cast<size_t>(buffer)]; }
-  const Buffer& at(int64_t buffer) const noexcept { return buffers_[static_cast<size_t>(buffer)]; }
-  void reserve(int64_t buffer, int sign) const noexcept;
+  Buffer& at(BufferId buffer) noexcept { return buffers_[buffer.number()]; }
+  const Buffer& at(BufferId buffer) const noexcept { return buffers_[buffer.number()]; }
+  void reserve(BufferId buffer, int sign) const noexcept;
 
   const Sharding& sharding_;
   const ShardBytes& bytes_;
-  std::vector<Buffer> buffers_;
+  std::vector<Buffer> buffers_;  // not an IdVector: atomics are not copied
   std::atomic<int64_t> groups_left_{0};
 };
 

@@ -24,15 +24,11 @@ ShardBytes::ShardBytes(const Sharding& sharding, const ShardDomains& domains, DT
   tile_ = *tile;
   total_ = tile_ * sharding.num_devices();
   if (domains.is_even()) return;
-  const TileGrid& grid = domains.grid();
-  const auto bytes_at = [&](int64_t position) {
-    return domains.domain(grid.tile(position)).volume() * itemsize(dtype);
-  };
-  const int64_t count = sharding.buffers().size();
-  uneven_.reserve(static_cast<size_t>(count));
-  for (int64_t b = 0; b < count; ++b) uneven_.push_back(bytes_at(sharding.position_of(b)));
+  const auto bytes_at = [&](Position position) { return domains.domain(position).volume() * itemsize(dtype); };
+  uneven_.reserve(sharding.buffers().size());
+  for (const BufferId b : sharding.buffers().ids()) uneven_.push_back(bytes_at(sharding.position_of(b)));
   total_ = 0;
-  for (int64_t p = 0; p < grid.positions(); ++p) total_ += bytes_at(p);
+  for (const Position p : sharding.positions()) total_ += bytes_at(p);
 }
 
 Charge::Count* Charge::ended() noexcept {
@@ -47,60 +43,60 @@ Charge::Count* Charge::handles() const noexcept {
 
 Charge::Charge(const Sharding& sharding, ShardBytes bytes, std::string_view operation)
     : sharding_(sharding), bytes_(std::move(bytes)) {
-  int64_t full = -1;  // the first position that cannot take its part
-  for_positions([&](int64_t p) {
-    if (full < 0 && !device(p).try_charge(bytes_of(p), sharding_.memory_kind())) full = p;
+  Position full;  // the first position that cannot take its part
+  for_positions([&](Position p) {
+    if (full.is_none() && !sharding_.device(p).try_charge(bytes_of(p), sharding_.memory_kind())) full = p;
   });
-  if (full < 0) return;
+  if (full.is_none()) return;
   bool is_before = true;
-  for_positions([&](int64_t p) {
+  for_positions([&](Position p) {
     is_before = is_before && p != full;
     if (is_before) discharge(p);
   });
   const int64_t asked = bytes_of(full);
-  const DeviceMemoryStats stats = device(full).memory_stats();
+  const DeviceMemoryStats stats = sharding_.device(full).memory_stats();
   throw_error<OutOfMemory>(
       "RESOURCE_EXHAUSTED: {}: out of memory on {}: {} bytes ({}) asked for, {} bytes ({}) in use, limit {} bytes "
       "({}); biggest live arrays: {}; {}",
-      operation, device(full).to_string(), asked, bytes_text(asked), stats.bytes_in_use, bytes_text(stats.bytes_in_use),
-      stats.bytes_limit, bytes_text(stats.bytes_limit), biggest_live_arrays(*sharding_.devices()->client(), 3),
-      kFreeMemory);
+      operation, sharding_.device(full).to_string(), asked, bytes_text(asked), stats.bytes_in_use,
+      bytes_text(stats.bytes_in_use), stats.bytes_limit, bytes_text(stats.bytes_limit),
+      biggest_live_arrays(*sharding_.devices()->client(), 3), kFreeMemory);
 }
 
 Charge::~Charge() {
-  if (!end_unsplit()) for_positions([this](int64_t p) { end(p); });
+  if (!end_unsplit()) for_positions([this](Position p) { end(p); });
   delete[] handles();
 }
 
 bool Charge::end_unsplit() noexcept {
   Count* handles = nullptr;
   if (handles_.compare_exchange_strong(handles, ended(), std::memory_order_acq_rel, std::memory_order_acquire)) {
-    for_positions([this](int64_t p) { discharge(p); });
+    for_positions([this](Position p) { discharge(p); });
   }
   return handles == nullptr || handles == ended();
 }
 
 void Charge::split() {
   if (handles_.load(std::memory_order_acquire)) return;
-  auto made = std::make_unique<Count[]>(static_cast<size_t>(sharding_.num_devices()));
-  for_positions([&](int64_t p) { made[static_cast<size_t>(p)].store(1, std::memory_order_relaxed); });
+  auto made = std::make_unique<Count[]>(sharding_.num_devices());
+  for_positions([&](Position p) { made[p.number()].store(1, std::memory_order_relaxed); });
   Count* current = nullptr;
   if (handles_.compare_exchange_strong(current, made.get(), std::memory_order_acq_rel)) made.release();
 }
 
-void Charge::retain(int64_t position) noexcept {
+void Charge::retain(Position position) noexcept {
   Count* all = handles();
   if (!all) return;
-  Count& count = all[position];
+  Count& count = all[position.number()];
   int64_t before = count.load(std::memory_order_relaxed);
   while (before > 0 && !count.compare_exchange_weak(before, before + 1, std::memory_order_relaxed)) {
   }
 }
 
-bool Charge::release(int64_t position) noexcept {
+bool Charge::release(Position position) noexcept {
   Count* all = handles();
   if (!all) return false;
-  Count& count = all[position];
+  Count& count = all[position.number()];
   int64_t before = count.load(std::memory_order_relaxed);
   do {
     if (before == 0) return false;  // ended meanwhile
@@ -109,9 +105,9 @@ bool Charge::release(int64_t position) noexcept {
   return before == 1;
 }
 
-bool Charge::end(int64_t position) noexcept {
+bool Charge::end(Position position) noexcept {
   Count* all = handles();
-  if (!all || all[position].exchange(0, std::memory_order_acq_rel) == 0) return false;
+  if (!all || all[position.number()].exchange(0, std::memory_order_acq_rel) == 0) return false;
   discharge(position);
   return true;
 }

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "artifex_devices/base/dtype.h"
 #include "artifex_devices/sharding/sharding.h"
@@ -18,16 +17,14 @@ class ShardBytes {
   ShardBytes(const Sharding& sharding, const ShardDomains& domains, DType dtype, int64_t padding,
              std::string_view operation);
 
-  int64_t of_buffer(int64_t buffer) const noexcept {
-    return uneven_.empty() ? tile_ : uneven_[static_cast<size_t>(buffer)];
-  }
+  int64_t of_buffer(BufferId buffer) const noexcept { return uneven_.empty() ? tile_ : uneven_[buffer]; }
   int64_t tile() const noexcept { return tile_; }    // of a full tile
   int64_t total() const noexcept { return total_; }  // of all positions, replicas and other processes included
   bool is_even() const noexcept { return uneven_.empty(); }
 
  private:
-  int64_t tile_ = 0;             // of every buffer, unless
-  std::vector<int64_t> uneven_;  // has sizes by buffer
+  int64_t tile_ = 0;                    // of every buffer, unless
+  IdVector<BufferId, int64_t> uneven_;  // has sizes
   int64_t total_ = 0;
 };
 
@@ -51,10 +48,10 @@ class Charge {
   void split();
 
   // Of a position, after a split; they do nothing once its last handle is gone.
-  void retain(int64_t position) noexcept;
+  void retain(Position position) noexcept;
   /// Drops a handle, or all of them; returns whether none is left, and the device was discharged.
-  bool release(int64_t position) noexcept;
-  bool end(int64_t position) noexcept;
+  bool release(Position position) noexcept;
+  bool end(Position position) noexcept;
 
   /// f(position) for each device of this process.
   template <class F>
@@ -62,7 +59,7 @@ class Charge {
     const DeviceList& devices = *sharding_.devices();
     const int64_t count = devices.addressable_count();
     if (devices.is_fully_addressable()) {
-      for (int64_t p = 0; p < count; ++p) f(p);
+      for (const Position p : IdRange<Position>(count)) f(p);
     } else {
       for (int64_t i = 0; i < count; ++i) f(devices.addressable_position(i));
     }
@@ -71,12 +68,11 @@ class Charge {
  private:
   using Count = std::atomic<int64_t>;
 
-  Device& device(int64_t position) const noexcept { return *(*sharding_.devices())[position]; }
-  int64_t bytes_of(int64_t position) const noexcept {
-    return bytes_.of_buffer(bytes_.is_even() ? 0 : sharding_.buffer_at(position));
+  int64_t bytes_of(Position position) const noexcept {
+    return bytes_.is_even() ? bytes_.tile() : bytes_.of_buffer(sharding_.buffer_at(position));
   }
-  void discharge(int64_t position) const noexcept {
-    device(position).discharge(bytes_of(position), sharding_.memory_kind());
+  void discharge(Position position) const noexcept {
+    sharding_.device(position).discharge(bytes_of(position), sharding_.memory_kind());
   }
   Count* handles() const noexcept;  // by position; null unless split
   static Count* ended() noexcept;

@@ -12,10 +12,10 @@ namespace {
 
 constexpr int kUnwritten = 0xA5;  // each byte of memory that waits for a deferred copy
 
-void check_kind(const Block& block, const MemorySpace& wanted, int64_t number, std::string_view operation) {
+void check_kind(const Block& block, const MemorySpace& wanted, BufferId buffer, std::string_view operation) {
   if (can_hold(wanted, block)) return;
   throw_error("{}: buffer {} is in {} memory; expected {}, the memory kind of the sharding; copy it by device_put",
-              operation, number, block.is_foreign() ? "foreign" : to_string(block.space()->kind()),
+              operation, buffer.number(), block.is_foreign() ? "foreign" : to_string(block.space()->kind()),
               to_string(wanted.kind()));
 }
 
@@ -69,17 +69,15 @@ std::shared_ptr<Storage> Storage::allocate(ShardingRef sharding, const ShardDoma
 }
 
 std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains& domains, DType dtype,
-                                        std::vector<BufferRef> buffers, std::string_view operation) {
+                                        BufferRefs buffers, std::string_view operation) {
   ShardBytes bytes = checked_bytes_of(*sharding, domains, dtype, operation);
-  const int64_t count = sharding->buffers().size();
-  const auto given = static_cast<int64_t>(buffers.size());
-  if (given != count) {
+  if (buffers.size() != sharding->buffers().size()) {
     throw_error("{}: {} buffers for a sharding that has {}; give one for each distinct shard of an arena", operation,
-                given, count);
+                buffers.size(), sharding->buffers().size());
   }
   bool any = false;
-  for (int64_t b = 0; b < count; ++b) {
-    BufferRef& buffer = buffers[static_cast<size_t>(b)];
+  for (const BufferId b : buffers.ids()) {
+    BufferRef& buffer = buffers[b];
     if (!buffer.block) continue;
     const int64_t needed = bytes.of_buffer(b);
     const int64_t room = buffer.block->bytes() - buffer.offset;
@@ -89,18 +87,15 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
     }
     any = true;
     if (buffer.offset < 0 || room < needed) {
-      throw_error("{}: buffer {} has {} bytes from its offset on; expected {}", operation, b, room, needed);
+      throw_error("{}: buffer {} has {} bytes from its offset on; expected {}", operation, b.number(), room, needed);
     }
-    const Device& device = *(*sharding->devices())[sharding->position_of(b)];
-    check_kind(*buffer.block, device.space(sharding->memory_kind()), b, operation);
+    check_kind(*buffer.block, sharding->device(b).space(sharding->memory_kind()), b, operation);
   }
   auto storage = std::make_shared<Storage>(std::move(sharding), std::move(bytes), operation);
   if (any && storage->take_slab(buffers)) return storage;
   const bool marks = storage->client().defers_copies();
-  std::vector<bool> is_given;
-  for (const BufferRef& buffer : buffers) {
-    if (marks) is_given.push_back(bool(buffer.block));
-  }
+  IdVector<BufferId, bool> is_given(marks ? buffers.size() : 0);
+  for (const BufferId b : is_given.ids()) is_given[b] = bool(buffers[b].block);
   if (any) storage->buffers_ = std::move(buffers);
   storage->allocate_blocks(operation);
   if (marks) storage->mark_unwritten(is_given);
@@ -108,22 +103,23 @@ std::shared_ptr<Storage> Storage::adopt(ShardingRef sharding, const ShardDomains
 }
 
 /// Takes the buffers if they are a slab.
-bool Storage::take_slab(std::vector<BufferRef>& buffers) noexcept {
+bool Storage::take_slab(BufferRefs& buffers) noexcept {
   const int64_t stride = stride_of_tiles();
-  int64_t offset = buffers[0].offset;
+  BufferRef& first = buffers[BufferId(0)];
+  int64_t offset = first.offset;
   for (const BufferRef& buffer : buffers) {
-    if (buffer.block != buffers[0].block || buffer.offset != std::exchange(offset, offset + stride)) return false;
+    if (buffer.block != first.block || buffer.offset != std::exchange(offset, offset + stride)) return false;
   }
   stride_ = stride;
-  slab_data_ = buffers[0].device_data();
-  slab_ = std::move(buffers[0].block);
+  slab_data_ = first.device_data();
+  slab_ = std::move(first.block);
   return true;
 }
 
-void Storage::mark_unwritten(const std::vector<bool>& is_given) {
-  for (int64_t b = 0; b < buffer_count(); ++b) {
-    if (static_cast<size_t>(b) < is_given.size() && is_given[static_cast<size_t>(b)]) continue;
-    if (buffer_bytes(b) > 0) std::memset(device_data(b), kUnwritten, static_cast<size_t>(buffer_bytes(b)));
+void Storage::mark_unwritten(const IdVector<BufferId, bool>& is_given) {
+  for (const BufferId b : buffer_ids()) {
+    if (!is_given.empty() && is_given[b]) continue;
+    if (buffer_bytes(b) > 0) std::memset(device_data(b), kUnwritten, buffer_bytes(b));
   }
 }
 
@@ -132,7 +128,7 @@ void Storage::allocate_blocks(std::string_view operation) {
   const int64_t tile_bytes = bytes().tile();
   if (count == 0) return;  // all of it is in other processes
   int64_t asked = 0;
-  Device* where = device_of_buffer(0);
+  Device* where = &sharding_->device(BufferId(0));
   try {
     if (buffers_.empty() && (count == 1 || (tile_bytes < kSlabShardBytes && sharding_->devices()->on_one_arena()))) {
       stride_ = stride_of_tiles();
@@ -141,16 +137,16 @@ void Storage::allocate_blocks(std::string_view operation) {
       slab_data_ = slab_->device_data();
       return;
     }
-    buffers_.resize(static_cast<size_t>(count));
+    if (buffers_.empty()) buffers_ = BufferRefs(count);
     if (tile_bytes < kSlabShardBytes) {
       asked = tile_bytes;
       allocate_slabs();
       return;
     }
-    for (int64_t b = 0; b < count; ++b) {
-      BufferRef& buffer = buffers_[static_cast<size_t>(b)];
+    for (const BufferId b : buffer_ids()) {
+      BufferRef& buffer = buffers_[b];
       if (buffer.block) continue;
-      where = device_of_buffer(b);
+      where = &sharding_->device(b);
       asked = buffer_bytes(b);
       buffer = {where->space(kind()).allocate(asked), 0};
     }
@@ -165,13 +161,12 @@ void Storage::allocate_blocks(std::string_view operation) {
 /// One slab an arena, for the buffers that have no block yet.
 void Storage::allocate_slabs() {
   const int64_t stride = stride_of_tiles();
-  std::vector<int64_t> wanted(static_cast<size_t>(client().arenas()), 0);
-  std::vector<int64_t> arenas(buffers_.size(), -1);
-  for (int64_t b = 0; b < buffer_count(); ++b) {
-    const auto i = static_cast<size_t>(b);
-    if (buffers_[i].block) continue;
-    arenas[i] = device_of_buffer(b)->arena_index();
-    buffers_[i].offset = stride * wanted[static_cast<size_t>(arenas[i])]++;
+  std::vector<int64_t> wanted(client().arenas(), 0);
+  IdVector<BufferId, int> arenas(buffer_count(), -1);
+  for (const BufferId b : buffer_ids()) {
+    if (buffers_[b].block) continue;
+    arenas[b] = sharding_->device(b).arena_index();
+    buffers_[b].offset = stride * wanted[arenas[b]]++;
   }
   std::vector<BlockRef> slabs(wanted.size());
   for (size_t a = 0; a < slabs.size(); ++a) {
@@ -179,18 +174,18 @@ void Storage::allocate_slabs() {
     MemorySpace& space = client().space(static_cast<int>(a), kind());
     slabs[a] = space.allocate(stride * (wanted[a] - 1) + bytes().tile());
   }
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    if (arenas[i] >= 0) buffers_[i].block = slabs[static_cast<size_t>(arenas[i])];
+  for (const BufferId b : buffer_ids()) {
+    if (arenas[b] >= 0) buffers_[b].block = slabs[arenas[b]];
   }
 }
 
-BufferRef Storage::buffer(int64_t number) const {
+BufferRef Storage::buffer(BufferId buffer) const {
   if (gate_.enter()) {
     BufferRef found;
     if (slab_) {
-      found = {slab_, slab_data_ - slab_->device_data() + number * stride_};
+      found = {slab_, slab_data_ - slab_->device_data() + buffer.number() * stride_};
     } else {
-      found = buffers_[static_cast<size_t>(number)];
+      found = buffers_[buffer];
     }
     leave();
     if (found.block) return found;
@@ -200,7 +195,7 @@ BufferRef Storage::buffer(int64_t number) const {
 
 HeldBuffers Storage::hold() const {
   HeldBuffers found;
-  if (slab_data_ == nullptr) found.buffers.resize(buffers_.size());
+  if (slab_data_ == nullptr) found.buffers = BufferRefs(buffer_count());
   if (!gate_.enter()) throw_deleted();
   if (slab_) {
     found = {slab_, slab_data_, stride_};
@@ -229,8 +224,8 @@ void Storage::drop_blocks() const noexcept {
   }
 }
 
-void Storage::retain(int64_t position) {
-  if (position < 0) {
+void Storage::retain(Position position) {
+  if (position.is_none()) {
     global_handles_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -241,9 +236,9 @@ void Storage::retain(int64_t position) {
 
 /// Returns false once the blocks are gone.
 bool Storage::add_block_users() {
-  std::vector<const Block*> block_of(static_cast<size_t>(buffer_count()));
+  IdVector<BufferId, const Block*> block_of(buffer_count());
   if (!gate_.enter()) return false;
-  for (size_t b = 0; b < block_of.size(); ++b) block_of[b] = slab_ ? &*slab_ : &*buffers_[b].block;
+  for (const BufferId b : buffer_ids()) block_of[b] = slab_ ? &*slab_ : &*buffers_[b].block;
   leave();
   auto made = std::make_unique<BlockUsers>(*sharding_, charge_, block_of);
   BlockUsers* current = nullptr;
@@ -251,8 +246,8 @@ bool Storage::add_block_users() {
   return true;
 }
 
-void Storage::release(int64_t position) noexcept {
-  if (position >= 0) {
+void Storage::release(Position position) noexcept {
+  if (!position.is_none()) {
     if (charge_.release(position)) end_position(position);
     return;
   }
@@ -262,7 +257,7 @@ void Storage::release(int64_t position) noexcept {
     close();
     return;
   }
-  charge_.for_positions([this](int64_t p) {
+  charge_.for_positions([this](Position p) {
     if (charge_.release(p)) end_position(p);
   });
 }
@@ -278,17 +273,17 @@ void Storage::delete_all(Deletion how) noexcept {
 /// Ends every handle that is left.
 void Storage::end_all() noexcept {
   if (charge_.end_unsplit()) return;
-  charge_.for_positions([this](int64_t p) {
+  charge_.for_positions([this](Position p) {
     if (charge_.end(p)) end_position(p);
   });
 }
 
-void Storage::end_position(int64_t position) noexcept {
+void Storage::end_position(Position position) noexcept {
   BlockUsers& users = *block_users_.load(std::memory_order_acquire);
-  const int64_t first = users.end(position);
-  if (first < 0) return;
+  const BufferId first = users.end(position);
+  if (first.is_none()) return;
   if (!slab_data_ && gate_.enter()) {
-    for (int64_t b = first; b >= 0; b = users.next_in_group(b)) buffers_[static_cast<size_t>(b)].block = BlockRef();
+    for (BufferId b = first; !b.is_none(); b = users.next_in_group(b)) buffers_[b].block = BlockRef();
     leave();
   }
   if (users.has_ended()) close();

@@ -24,15 +24,18 @@ struct BufferRef {
   std::byte* device_data() const noexcept { return block->device_data() + offset; }
 };
 
+/// One for each buffer of a sharding in this process.
+using BufferRefs = IdVector<BufferId, BufferRef>;
+
 /// References to all buffers of an array, which keep the memory alive after a delete: one reference for a slab.
 struct HeldBuffers {
   BlockRef slab;  // null: `buffers` has a reference for each
   std::byte* slab_data = nullptr;
   int64_t stride = 0;
-  std::vector<BufferRef> buffers = {};
+  BufferRefs buffers = {};
   /// Block::device_data of a buffer.
-  std::byte* device_data(size_t number) const noexcept {
-    return slab ? slab_data + static_cast<int64_t>(number) * stride : buffers[number].device_data();
+  std::byte* device_data(BufferId buffer) const noexcept {
+    return slab ? slab_data + buffer.number() * stride : buffers[buffer].device_data();
   }
 };
 
@@ -64,7 +67,7 @@ class Storage {
   /// without a block are allocated. Charges the devices and throws as allocate does; InvalidArgument for blocks of
   /// another memory kind than the sharding's.
   static std::shared_ptr<Storage> adopt(ShardingRef sharding, const ShardDomains& domains, DType dtype,
-                                        std::vector<BufferRef> buffers, std::string_view operation);
+                                        BufferRefs buffers, std::string_view operation);
   /// Charges the devices. Its buffers come from allocate() or adopt().
   Storage(ShardingRef sharding, ShardBytes bytes, std::string_view operation);
   Storage(const Storage&) = delete;
@@ -74,15 +77,15 @@ class Storage {
   const ShardingRef& sharding() const noexcept { return sharding_; }
   int64_t buffer_count() const noexcept { return sharding_->buffers().size(); }
   /// Throws DeletedArray. The reference keeps the memory alive after a delete.
-  BufferRef buffer(int64_t number) const;
+  BufferRef buffer(BufferId buffer) const;
   /// All buffers; as buffer(), in one step.
   HeldBuffers hold() const;
   /// Block::device_data of a buffer. Without a check or a reference, for the caller that has just allocated it.
-  std::byte* device_data(int64_t number) const noexcept {
-    return slab_data_ ? slab_data_ + number * stride_ : buffers_[static_cast<size_t>(number)].device_data();
+  std::byte* device_data(BufferId buffer) const noexcept {
+    return slab_data_ ? slab_data_ + buffer.number() * stride_ : buffers_[buffer].device_data();
   }
   const ShardBytes& bytes() const noexcept { return charge_.bytes(); }
-  int64_t buffer_bytes(int64_t number) const noexcept { return bytes().of_buffer(number); }
+  int64_t buffer_bytes(BufferId buffer) const noexcept { return bytes().of_buffer(buffer); }
   /// Block::device_data of the slab that contains all buffers, `stride` apart, so that element-wise work can be one
   /// call; null otherwise. Hold a buffer() while using it.
   std::byte* slab(int64_t* stride) const noexcept {
@@ -90,10 +93,10 @@ class Storage {
     return slab_data_;
   }
 
-  /// Handles: position -1 is the global array. The caller that retains a position has a handle on it, or on the global
+  /// Handles: no position is the global array. The caller that retains a position has a handle on it, or on the global
   /// array, already.
-  void retain(int64_t position);
-  void release(int64_t position) noexcept;
+  void retain(Position position);
+  void release(Position position) noexcept;
   /// Only the first deletion counts.
   void delete_all(Deletion how = Deletion::kToSystem) noexcept;
   Deletion deletion() const noexcept { return deletion_.load(std::memory_order_acquire); }
@@ -102,22 +105,20 @@ class Storage {
   HostValueCache& host_value() noexcept { return host_value_; }
 
  private:
-  bool take_slab(std::vector<BufferRef>& buffers) noexcept;
+  bool take_slab(BufferRefs& buffers) noexcept;
   void allocate_blocks(std::string_view operation);
   void allocate_slabs();
   /// Fills the buffers that were not given, for clients that defer copies.
-  [[gnu::cold]] void mark_unwritten(const std::vector<bool>& is_given);
+  [[gnu::cold]] void mark_unwritten(const IdVector<BufferId, bool>& is_given);
 
-  Device* device_of_buffer(int64_t number) const noexcept {
-    return (*sharding_->devices())[sharding_->position_of(number)];
-  }
+  IdRange<BufferId> buffer_ids() const noexcept { return sharding_->buffers().ids(); }
   MemoryKind kind() const noexcept { return sharding_->memory_kind(); }
   Client& client() const noexcept { return *sharding_->devices()->client(); }
   int64_t stride_of_tiles() const noexcept;
 
   bool add_block_users();
   void end_all() noexcept;
-  void end_position(int64_t position) noexcept;
+  void end_position(Position position) noexcept;
   void close() const noexcept;
   void leave() const noexcept;
   void drop_blocks() const noexcept;
@@ -128,7 +129,7 @@ class Storage {
 
   // One slab (also: one buffer), or a reference for each buffer. Dropped by the last reader inside a closed gate.
   mutable BlockRef slab_;
-  mutable std::vector<BufferRef> buffers_;
+  mutable BufferRefs buffers_;
   mutable Gate gate_;
   std::byte* slab_data_ = nullptr;
   int64_t stride_ = 0;

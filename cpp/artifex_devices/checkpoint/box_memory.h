@@ -35,12 +35,12 @@ struct BoxMemory {
 inline HeldBuffers hold_buffers(const Array& array, std::string_view operation) {
   array.check_alive(operation);
   const Sharding& sharding = *array.sharding();
-  if (array.position_in_storage() < 0 && array.sharding() == array.storage()->sharding()) {
+  if (!array.is_shard() && array.sharding() == array.storage()->sharding()) {
     return array.storage()->hold();
   }
   HeldBuffers held;
-  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
-    held.buffers.push_back(array.storage()->buffer(array.buffer_number(sharding.position_of(b))));
+  for (const BufferId b : sharding.buffers().ids()) {
+    held.buffers.push_back(array.storage()->buffer(array.buffer_at(sharding.position_of(b))));
   }
   return held;
 }
@@ -52,7 +52,7 @@ inline std::vector<BoxMemory> boxes_of_array(const Array& array, const HeldBuffe
   const CopyEngine* engine = array.is_host_readable() ? nullptr : sharding.devices()->client()->copy_engine();
   std::vector<BoxMemory> boxes;
   for (const Shard& shard : sharding.shards(array.shape(), operation)) {
-    boxes.push_back({shard.box, buffers.device_data(static_cast<size_t>(shard.buffer)), array.strides(shard.box.shape),
+    boxes.push_back({shard.box, buffers.device_data(shard.buffer), array.strides(shard.box.shape),
                      array.is_host_readable(), engine});
   }
   return boxes;

@@ -107,10 +107,10 @@ std::vector<IndexDomain> join_boxes(std::vector<IndexDomain> boxes) {
 std::vector<IndexDomain> owned_boxes(const Sharding& sharding, const Dims& shape, int64_t process) {
   if (sharding.is_fully_addressable()) return {IndexDomain{Dims(shape.size(), 0), shape}};
   const ShardDomains domains = sharding.domains(shape, "checkpoint.save");
-  std::vector<std::pair<int64_t, int64_t>> holders;  // (tile, process)
-  holders.reserve(static_cast<size_t>(sharding.num_devices()));
-  for (int64_t p = 0; p < sharding.num_devices(); ++p) {
-    holders.emplace_back(sharding.grid().tile(p), (*sharding.devices())[p]->process_index());
+  std::vector<std::pair<TileId, int64_t>> holders;  // (tile, process)
+  holders.reserve(sharding.num_devices());
+  for (const Position p : sharding.positions()) {
+    holders.emplace_back(sharding.grid().tile(p), sharding.device(p).process_index());
   }
   std::ranges::sort(holders);
   const auto repeated = std::ranges::unique(holders);

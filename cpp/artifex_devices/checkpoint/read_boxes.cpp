@@ -110,7 +110,7 @@ class BoxReader {
     const ReadRequest& request = *region.request;
     const int64_t size = itemsize(request.dtype);
     int64_t index = number - region.first_piece;
-    if (!region.numbers.empty()) index = region.numbers[static_cast<size_t>(index)];
+    if (!region.numbers.empty()) index = region.numbers[index];
     const IndexDomain piece = moved(region.grid.piece(index), region.region.origin);
     for (const BoxMemory& destination : request.destinations) {
       const auto common = intersect(destination.box, piece);
@@ -158,7 +158,7 @@ class BoxReader {
     bytes_read_.fetch_add(bytes, std::memory_order_relaxed);
     if (region.numbers.empty()) return;
     const uint32_t found = crc32c(data, static_cast<size_t>(bytes));
-    const uint32_t expected = tensor.checksums[static_cast<size_t>(index)];
+    const uint32_t expected = tensor.checksums[index];
     if (found == expected) return;
     throw_error(
         "{}: {}: the checksum of {} bytes of {} is {:08x}; expected {:08x}; the file is damaged, restore another "

@@ -194,7 +194,7 @@ class HeaderParser {
         fail("tensor {} has {} digits of checksums; expected {} for {} pieces", printable(tensor.name), digits.size(),
              static_cast<uint64_t>(count) * 8, count);
       }
-      tensor.checksums.resize(static_cast<size_t>(count));
+      tensor.checksums.resize(count);
       for (size_t i = 0; i < tensor.checksums.size(); ++i) {
         const char* begin = digits.data() + 8 * i;
         const auto result = std::from_chars(begin, begin + 8, tensor.checksums[i], 16);

@@ -99,7 +99,7 @@ class SavePart::Writer {
     const int64_t bytes = piece.volume() * size;
 
     const auto write = [&](const std::byte* data) {
-      tensor.checksums[static_cast<size_t>(index)] = crc32c(data, static_cast<size_t>(bytes));
+      tensor.checksums[index] = crc32c(data, static_cast<size_t>(bytes));
       file.file.write(data, bytes, place);
       file.file.start_sync(place, bytes);
       part_.bytes_written_.fetch_add(bytes, std::memory_order_relaxed);

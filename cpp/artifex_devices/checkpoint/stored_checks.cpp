@@ -36,8 +36,7 @@ void check_are_parts(const StoredCheckpoint& found, std::string_view operation) 
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min(found.files.paths().size(), kMostListed); ++i)
     names.push_back(python_repr(file_name(found, i)));
-  const std::string& file =
-      found.files.paths()[found.file_of_tensor[static_cast<size_t>(plain - found.tensors.begin())]];
+  const std::string& file = found.files.paths()[found.file_of_tensor[plain - found.tensors.begin()]];
   throw_error(
       "{}: {} has {} safetensors files, such as {}, and nothing that says which of them belong together: "
       "they may be copies of one model; expected an index, or names such as model-00001-of-00002.safetensors; pass "
@@ -73,7 +72,7 @@ void check_index(const StoredCheckpoint& found, const WeightIndex& index, const 
   }
   for (const StoredTensor& tensor : found.tensors) {
     if (index.files.contains(tensor.name)) continue;
-    const size_t number = found.file_of_tensor[static_cast<size_t>(&tensor - found.tensors.data())];
+    const size_t number = found.file_of_tensor[&tensor - found.tensors.data()];
     add(fmt::format("{} in {} is not listed", python_repr(tensor.name), python_repr(file_name(found, number))));
   }
   if (count > 0) {

@@ -113,7 +113,7 @@ bool ReductionChain::make() {
   const Piece at = piece(made_);
   LaneWriter* const lane = to_after_ != nullptr ? to_after_ : at.begin < share_.handed_on ? to_before_ : nullptr;
   if (lane != nullptr && !lane->has_room()) return false;
-  if (lane == nullptr) unsent_.resize(static_cast<size_t>(step_ * carried_bytes_));
+  if (lane == nullptr) unsent_.resize(step_ * carried_bytes_);
   std::byte* const target = lane != nullptr ? lane->slot() : unsent_.data();
   combine_piece(at, from_before_ != nullptr ? from_before_->slot() : nullptr, target);
   if (from_before_ != nullptr) from_before_->release();
@@ -165,7 +165,7 @@ void ReductionChain::combine_part(const Piece& at, const std::byte* carried, std
     next += at.count;
   }
   if (to_after_ != nullptr) return all_reduce(reduction_, inputs, view_of(target, dtype, at.count));
-  std::vector<float> total(static_cast<size_t>(at.count));
+  std::vector<float> total(at.count);
   all_reduce(reduction_, inputs, view_of(total.data(), dtype, at.count));
   narrow(type, total.data(), at.count, target);
 }
@@ -180,7 +180,7 @@ void ReductionChain::keep(const Piece& at, const std::byte* finished) const {
     std::byte* target = static_cast<std::byte*>(out_.data) + (part.begin - share_.begin) * size;
     const std::byte* source = finished + (part.begin - at.begin) * size;
     if (!streams) {
-      std::memcpy(target, source, static_cast<size_t>(part.count * size));
+      std::memcpy(target, source, part.count * size);
       return;
     }
     stream_copy(target, source, part.count * size);

@@ -41,8 +41,8 @@ MessageChain::MessageChain(const std::array<std::byte*, 4>& memory, int64_t slot
       }()) {}
 
 ReductionChain::Link MessageChain::link(Lane from, Lane to) {
-  auto& reading = lanes_[static_cast<size_t>(from)];
-  auto& writing = lanes_[static_cast<size_t>(to)];
+  auto& reading = lanes_[from];
+  auto& writing = lanes_[to];
   if (!reading || !writing) return {};
   return {&reading->reader, &writing->writer};
 }
@@ -50,7 +50,7 @@ ReductionChain::Link MessageChain::link(Lane from, Lane to) {
 std::vector<MessageChain::Message> MessageChain::begin_messages() {
   std::vector<Message> begun;
   for (const Lane lane : {kFromBefore, kToAfter, kFromAfter, kToBefore}) {
-    auto& each = lanes_[static_cast<size_t>(lane)];
+    auto& each = lanes_[lane];
     if (!each) continue;
     const bool is_forward = lane == kFromBefore || lane == kToAfter;
     const bool is_sent = lane == kToAfter || lane == kToBefore;

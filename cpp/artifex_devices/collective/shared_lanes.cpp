@@ -90,9 +90,9 @@ SharedLanes::SharedLanes(int64_t me, std::span<const int> files) : me_(me), pair
   try {
     for (int64_t i = 0; i < count(); ++i) {
       if (i == me) continue;
-      std::byte* mine = map(files[static_cast<size_t>(me)], i * kSectionBytes, kSectionBytes, true).data;
-      const std::byte* theirs = map(files[static_cast<size_t>(i)], me * kSectionBytes, kSectionBytes, false).data;
-      Pair& pair = pairs_[static_cast<size_t>(i)];
+      std::byte* mine = map(files[me], i * kSectionBytes, kSectionBytes, true).data;
+      const std::byte* theirs = map(files[i], me * kSectionBytes, kSectionBytes, false).data;
+      Pair& pair = pairs_[i];
       const auto join = [&](LaneWriter& to, LaneReader& from, int64_t start, Counter written, Counter read,
                             int64_t slot_bytes, int64_t slots) {
         to.slots_ = mine + start;
@@ -175,7 +175,7 @@ SharedLanes::Pair& SharedLanes::pair(int64_t peer) {
     throw_error<IndexOutOfRange>("shared_lanes: there is no peer {} of {}; expected another process of 0 to {}", peer,
                                  me_, count() - 1);
   }
-  return pairs_[static_cast<size_t>(peer)];
+  return pairs_[peer];
 }
 
 void SharedLanes::flush(Pair& pair) noexcept {

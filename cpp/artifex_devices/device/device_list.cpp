@@ -71,7 +71,7 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
     const Device& device = *devices[i];
     hash = hash_mix(hash, static_cast<size_t>(device.id()));
     if (!device.is_addressable()) continue;
-    if (!list->is_fully_addressable_) list->addressable_.push_back(static_cast<int64_t>(i));
+    if (!list->is_fully_addressable_) list->addressable_.emplace_back(static_cast<int64_t>(i));
     if (arena < 0) arena = device.arena_index();
     list->on_one_arena_ = list->on_one_arena_ && device.arena_index() == arena;
   }
@@ -92,16 +92,16 @@ std::vector<int> DeviceList::processes() const {
   return found;
 }
 
-bool DeviceList::contains(const Device* device) const noexcept { return position_of(device) >= 0; }
+bool DeviceList::contains(const Device* device) const noexcept { return !position_of(device).is_none(); }
 
-int64_t DeviceList::position_of(const Device* device) const noexcept {
-  if (!device || &device->client() != client_.get()) return -1;
+Position DeviceList::position_of(const Device* device) const noexcept {
+  if (!device || &device->client() != client_.get()) return {};
   if (is_range_) {
     const int64_t position = device->id() - devices_.front()->id();
-    return position >= 0 && position < size() ? position : -1;
+    return position >= 0 && position < size() ? Position(position) : Position();
   }
   const auto found = std::ranges::find(devices_, device);
-  return found == devices_.end() ? -1 : found - devices_.begin();
+  return found == devices_.end() ? Position() : Position(found - devices_.begin());
 }
 
 std::vector<Device*> find_devices(const Client& client, const std::string& platform, const std::vector<int64_t>& ids,

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_devices/base/id.h"
 #include "artifex_devices/device/client.h"
 
 namespace artifex_devices {
@@ -18,7 +19,8 @@ class DeviceList {
   static std::shared_ptr<const DeviceList> make(std::vector<Device*> devices, std::string_view operation);
 
   int64_t size() const noexcept { return static_cast<int64_t>(devices_.size()); }
-  Device* operator[](int64_t position) const noexcept { return devices_[static_cast<size_t>(position)]; }
+  Device* operator[](int64_t i) const noexcept { return devices_[i]; }
+  Device* operator[](Position position) const noexcept { return devices_[position.number()]; }
   const std::vector<Device*>& devices() const noexcept { return devices_; }
   const ClientRef& client() const noexcept { return client_; }
   /// Returns whether all devices belong to this process.
@@ -27,15 +29,15 @@ class DeviceList {
     return is_fully_addressable_ ? size() : static_cast<int64_t>(addressable_.size());
   }
   /// Returns the position of the i-th device of this process; i is below addressable_count().
-  int64_t addressable_position(int64_t i) const noexcept {
-    return is_fully_addressable_ ? i : addressable_[static_cast<size_t>(i)];
+  Position addressable_position(int64_t i) const noexcept {
+    return is_fully_addressable_ ? Position(i) : addressable_[i];
   }
   /// Returns whether this process's devices share one arena, so that replicas can share memory.
   bool on_one_arena() const noexcept { return on_one_arena_; }
   /// Indexes of the processes that own the devices, ascending.
   std::vector<int> processes() const;
   bool contains(const Device* device) const noexcept;
-  int64_t position_of(const Device* device) const noexcept;  // -1: not in the list
+  Position position_of(const Device* device) const noexcept;  // none: not in the list
   size_t hash() const noexcept { return hash_; }
   friend bool operator==(const DeviceList& a, const DeviceList& b) noexcept {
     return &a == &b || (a.hash_ == b.hash_ && a.devices_ == b.devices_);
@@ -45,7 +47,7 @@ class DeviceList {
   DeviceList() = default;
   ClientRef client_;
   std::vector<Device*> devices_;
-  std::vector<int64_t> addressable_;  // positions; empty if all devices belong to this process
+  std::vector<Position> addressable_;  // empty if all devices belong to this process
   bool is_fully_addressable_ = true;
   bool on_one_arena_ = true;
   bool is_range_ = false;  // ids in ascending order without a gap

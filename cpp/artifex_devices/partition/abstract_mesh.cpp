@@ -42,7 +42,7 @@ AbstractMesh::AbstractMesh(std::vector<AxisName> names, Dims sizes, std::vector<
   for (int64_t i = 0; i < sizes_.size(); ++i) {
     if (sizes_[i] >= 1) continue;
     positive = false;
-    wrong.push_back(i < count ? fmt::format("axis {} has size {}", names_[static_cast<size_t>(i)].repr(), sizes_[i])
+    wrong.push_back(i < count ? fmt::format("axis {} has size {}", names_[i].repr(), sizes_[i])
                               : fmt::format("axis number {} has size {}", i, sizes_[i]));
   }
   for (int64_t i = 0; positive && i < sizes_.size(); ++i) {
@@ -71,7 +71,7 @@ std::optional<int64_t> AbstractMesh::find(AxisName name) const noexcept {
 std::string AbstractMesh::axes_text() const {
   std::string text;
   for (int64_t i = 0; i < rank(); ++i) {
-    text += fmt::format("{}'{}': {}", i == 0 ? "" : ", ", names_[static_cast<size_t>(i)].text(), sizes_[i]);
+    text += fmt::format("{}'{}': {}", i == 0 ? "" : ", ", names_[i].text(), sizes_[i]);
   }
   return text;
 }

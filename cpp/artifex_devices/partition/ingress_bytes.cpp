@@ -25,7 +25,7 @@ class PartBounds {
     if (d >= parts_.size()) return {0, shape_[d]};
     const auto part = static_cast<size_t>(*tile % parts_[d]);
     *tile /= parts_[d];
-    const auto& begins = begins_[static_cast<size_t>(d)];
+    const auto& begins = begins_[d];
     return {begins[part], begins[part + 1]};
   }
 
@@ -40,26 +40,23 @@ class PositionOfDevice {
  public:
   explicit PositionOfDevice(const std::vector<int64_t>& devices) {
     const auto [least, greatest] = std::ranges::minmax_element(devices);
-    const auto count = static_cast<int64_t>(devices.size());
-    if (*least >= 0 && *greatest < 4 * count) table_.assign(static_cast<size_t>(*greatest) + 1, -1);
-    for (int64_t position = count - 1; position >= 0; --position) {  // so that the first position of a device wins
-      const int64_t device = devices[static_cast<size_t>(position)];
-      (table_.empty() ? map_[device] : table_[static_cast<size_t>(device)]) = position;
+    const int64_t count = std::ssize(devices);
+    if (*least >= 0 && *greatest < 4 * count) table_.resize(*greatest + 1);
+    for (int64_t i = count - 1; i >= 0; --i) {  // so that the first position of a device wins
+      (table_.empty() ? map_[devices[i]] : table_[devices[i]]) = Position(i);
     }
   }
 
-  /// -1 for an unknown device.
-  int64_t find(int64_t device) const noexcept {
-    if (!table_.empty()) {
-      return device >= 0 && device < static_cast<int64_t>(table_.size()) ? table_[static_cast<size_t>(device)] : -1;
-    }
+  /// None for an unknown device.
+  Position find(int64_t device) const noexcept {
+    if (!table_.empty()) return device >= 0 && device < std::ssize(table_) ? table_[device] : Position();
     const auto found = map_.find(device);
-    return found == map_.end() ? -1 : found->second;
+    return found == map_.end() ? Position() : found->second;
   }
 
  private:
-  std::vector<int64_t> table_;
-  std::unordered_map<int64_t, int64_t> map_;
+  std::vector<Position> table_;
+  std::unordered_map<int64_t, Position> map_;
 };
 
 }  // namespace
@@ -78,21 +75,21 @@ std::vector<int64_t> ingress_bytes(const ShardDomains& source, const std::vector
 
   std::vector<int64_t> bytes(destination_device_of_position.size(), 0);
   if (!has_elements) return bytes;
-  const std::vector<int64_t> from_tiles = source.grid().tiles_by_position();
-  const std::vector<int64_t> to_tiles = destination.grid().tiles_by_position();
+  const IdVector<Position, TileId> from_tiles = source.grid().tiles_by_position();
+  const IdVector<Position, TileId> to_tiles = destination.grid().tiles_by_position();
   const PartBounds from_bounds(source);
   const PartBounds to_bounds(destination);
   const PositionOfDevice source_position(source_device_of_position);
   const int64_t sharded_rank = std::max(source.grid().parts().size(), destination.grid().parts().size());
   int64_t unsharded = itemsize;  // bytes in the dimensions that neither side shards
   for (int64_t d = sharded_rank; d < source.shape().size(); ++d) unsharded *= source.shape()[d];
-  for (size_t i = 0; i < bytes.size(); ++i) {
+  for (int64_t i = 0; i < std::ssize(bytes); ++i) {
     // No IndexDomain here: this runs for a million positions.
-    const int64_t at = source_position.find(destination_device_of_position[i]);
-    int64_t to = to_tiles[i];
-    int64_t from = at < 0 ? 0 : from_tiles[static_cast<size_t>(at)];
+    const Position at = source_position.find(destination_device_of_position[i]);
+    int64_t to = to_tiles[Position(i)].number();
+    int64_t from = at.is_none() ? 0 : from_tiles[at].number();
     int64_t wanted = unsharded;
-    int64_t held = at < 0 ? 0 : unsharded;
+    int64_t held = at.is_none() ? 0 : unsharded;
     for (int64_t d = sharded_rank - 1; d >= 0; --d) {
       const auto [to_begin, to_end] = to_bounds.next(d, &to);
       const auto [from_begin, from_end] = from_bounds.next(d, &from);

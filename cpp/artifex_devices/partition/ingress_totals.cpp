@@ -62,7 +62,7 @@ class PositionBoxes {
   std::optional<IngressTotals> count(int64_t most) {
     const auto rank = static_cast<int64_t>(digits_.size());
     Box all{Dims(rank, 0), Dims(rank, 0)};
-    for (int64_t k = 0; k < rank; ++k) all.last[k] = digits_[static_cast<size_t>(k)].size - 1;
+    for (int64_t k = 0; k < rank; ++k) all.last[k] = digits_[k].size - 1;
     std::vector<Box> open{all};
     for (int64_t seen = 0; !open.empty(); ++seen) {
       if (seen == most) return std::nullopt;
@@ -182,7 +182,7 @@ class PositionBoxes {
       const Span span = span_of(box, d);
       const bool is_open = meet && !span.shared;
       for (int64_t k = 0; k < box.first.size(); ++k) {
-        const SharedDigit& digit = digits_[static_cast<size_t>(k)];
+        const SharedDigit& digit = digits_[k];
         int64_t step = 0;
         if (!span.one_wanted && digit.destination.dimension == d) {
           step = digit.destination.part_stride * destination_.shard_shape()[d];
@@ -244,7 +244,7 @@ IngressTotals ingress_totals(const ShardDomains& source, const ShardDomains& des
     if (const auto totals = PositionBoxes(source, destination, std::move(*digits), itemsize, operation).count(most))
       return *totals;
   }
-  std::vector<int64_t> devices(static_cast<size_t>(positions));
+  std::vector<int64_t> devices(positions);
   std::iota(devices.begin(), devices.end(), int64_t{0});
   return ingress_totals(source, devices, destination, devices, itemsize, operation);
 }

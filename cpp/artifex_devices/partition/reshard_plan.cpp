@@ -24,9 +24,8 @@ void overlapping_parts(const ShardDomains& source, const IndexDomain& box, Dims*
 
 }  // namespace
 
-ReshardPlan::ReshardPlan(const ShardDomains& source, std::vector<BufferPlace> source_places,
-                         const ShardDomains& destination, std::vector<BufferPlace> destination_places, int64_t itemsize,
-                         bool copies_all)
+ReshardPlan::ReshardPlan(const ShardDomains& source, BufferPlaces source_places, const ShardDomains& destination,
+                         BufferPlaces destination_places, int64_t itemsize, bool copies_all)
     : source_(source),
       destination_(destination),
       source_places_(std::move(source_places)),
@@ -43,33 +42,32 @@ ReshardPlan::ReshardPlan(const ShardDomains& source, std::vector<BufferPlace> so
 
 void ReshardPlan::sort_sources() {
   const int64_t tiles = source_.grid().tiles();
-  const auto place = [&](int64_t i) -> const BufferPlace& { return source_places_[static_cast<size_t>(i)]; };
-  first_.assign(static_cast<size_t>(tiles) + 1, 0);
+  first_ = IdVector<TileId, int64_t>(tiles + 1);
   bool is_sorted = true;  // one buffer for each tile, in the order of tiles: the usual case of one arena
-  for (size_t i = 0; i < source_places_.size(); ++i) {
-    const int64_t tile = source_places_[i].tile;
-    if (tile < 0 || tile >= tiles) {
+  order_.reserve(source_places_.values().size());
+  for (const PlaceId i : source_places_.ids()) {
+    const TileId tile = source_places_[i].tile;
+    if (tile < TileId(0) || tile >= TileId(tiles)) {
       throw_error(
           "reshard: a source buffer holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid does",
-          tile, tiles - 1);
+          tile.number(), tiles - 1);
     }
-    ++first_[static_cast<size_t>(tile) + 1];
-    is_sorted = is_sorted && tile == static_cast<int64_t>(i);
+    ++first_[tile + 1];
+    is_sorted = is_sorted && tile.number() == i.number();
+    order_.push_back(i);
   }
   std::partial_sum(first_.begin(), first_.end(), first_.begin());
-  order_.resize(source_places_.size());
-  std::iota(order_.begin(), order_.end(), int64_t{0});
   if (is_sorted) return;
-  std::ranges::sort(order_, {}, [&](int64_t i) {
-    const BufferPlace& at = place(i);
+  std::ranges::sort(order_, {}, [&](PlaceId i) {
+    const BufferPlace& at = source_places_[i];
     return std::tuple(at.tile, at.host, at.process, at.arena, at.device, i);
   });
 }
 
 void ReshardPlan::plan_destinations(bool copies_all) {
   const bool is_complete = std::ranges::adjacent_find(first_) == first_.end();
-  const bool has_replicas = static_cast<int64_t>(source_places_.size()) > source_.grid().tiles();
-  std::vector<int64_t> seen(has_replicas ? static_cast<size_t>(destination_.grid().tiles()) : 0, 0);
+  const bool has_replicas = source_places_.size() > source_.grid().tiles();
+  IdVector<TileId, int64_t> seen(has_replicas ? destination_.grid().tiles() : 0);
   const BufferPlace* any = nullptr;
   for (const auto* places : {&source_places_, &destination_places_}) {
     for (const BufferPlace& place : *places) {
@@ -80,16 +78,15 @@ void ReshardPlan::plan_destinations(bool copies_all) {
   }
   Dims first;
   Dims last;
-  for (size_t i = 0; i < destination_places_.size(); ++i) {
-    const auto number = static_cast<int64_t>(i);
-    const int64_t tile = destination_places_[i].tile;
-    if (tile < 0 || tile >= destination_.grid().tiles()) {
+  for (const PlaceId i : destination_places_.ids()) {
+    const TileId tile = destination_places_[i].tile;
+    if (tile < TileId(0) || tile >= TileId(destination_.grid().tiles())) {
       throw_error(
           "reshard: destination buffer {} holds tile {}; expected one of 0 to {}; number tiles as the sharding's grid "
           "does",
-          number, tile, destination_.grid().tiles() - 1);
+          i.number(), tile.number(), destination_.grid().tiles() - 1);
     }
-    if (has_replicas) turns_.push_back(seen[static_cast<size_t>(tile)]++);
+    if (has_replicas) turns_.push_back(seen[tile]++);
     const IndexDomain box = destination_.domain(tile);
     const int64_t bytes = box.volume() * itemsize_;
     if (bytes == 0) continue;
@@ -104,12 +101,12 @@ void ReshardPlan::plan_destinations(bool copies_all) {
       is_source_tile = is_source_tile && source_.begin(d, first[d]) == box.origin[d] &&
                        source_.begin(d, first[d] + 1) == box.origin[d] + box.shape[d];
     }
-    if (!is_complete) check_sources(number);
+    if (!is_complete) check_sources(i);
     if (is_source_tile) {
-      const int64_t from = source_of(source_tile, number);
-      if (!copies_all && link(from, number) <= LinkKind::kSameArena) {
+      const PlaceId from = source_of(TileId(source_tile), i);
+      if (!copies_all && link(from, i) <= LinkKind::kSameArena) {
         is_copied_[i] = false;
-        reused_.emplace_back(number, from);
+        reused_.emplace_back(i, from);
         add_bytes(&bytes_reused_, bytes, 1, "reshard");
         continue;
       }
@@ -119,35 +116,35 @@ void ReshardPlan::plan_destinations(bool copies_all) {
   }
 }
 
-void ReshardPlan::check_sources(int64_t destination) const {
+void ReshardPlan::check_sources(PlaceId destination) const {
   for (ReshardRuns runs(*this, destination); runs.next();) {
     for (int64_t i = 0; i < runs.run().count; ++i) {
-      const int64_t tile = runs.run().tile + i * runs.run().tile_step;
-      if (first_[static_cast<size_t>(tile)] < first_[static_cast<size_t>(tile) + 1]) continue;
+      const TileId tile = runs.run().tile + i * runs.run().tile_step;
+      if (first_[tile] < first_[tile + 1]) continue;
       throw_error(
           "reshard: no source buffer holds tile {}; expected at least one of each tile; give all buffers of the source",
-          tile);
+          tile.number());
     }
   }
 }
 
-LinkKind ReshardPlan::link(int64_t source, int64_t destination) const noexcept {
-  const BufferPlace& from = source_places_[static_cast<size_t>(source)];
-  const BufferPlace& to = destination_places_[static_cast<size_t>(destination)];
+LinkKind ReshardPlan::link(PlaceId source, PlaceId destination) const noexcept {
+  const BufferPlace& from = source_places_[source];
+  const BufferPlace& to = destination_places_[destination];
   if (from.host != to.host) return LinkKind::kOtherHost;
   if (from.process != to.process) return LinkKind::kOtherProcess;
   if (from.arena != to.arena) return LinkKind::kOtherArena;
   return from.device == to.device ? LinkKind::kSameDevice : LinkKind::kSameArena;
 }
 
-int64_t ReshardPlan::nearest(int64_t tile, int64_t destination) const {
-  const BufferPlace& wanted = destination_places_[static_cast<size_t>(destination)];
-  const auto at = [&](int64_t i) -> const BufferPlace& { return source_places_[static_cast<size_t>(i)]; };
-  auto begin = order_.cbegin() + first_[static_cast<size_t>(tile)];
-  auto end = order_.cbegin() + first_[static_cast<size_t>(tile) + 1];
+PlaceId ReshardPlan::nearest(TileId tile, PlaceId destination) const {
+  const BufferPlace& wanted = destination_places_[destination];
+  auto begin = order_.cbegin() + first_[tile];
+  auto end = order_.cbegin() + first_[tile + 1];
   // Narrows the candidates to those with an equal field. Returns false when there are none.
   const auto narrow = [&](auto field) {
-    const auto equal = std::ranges::equal_range(begin, end, wanted.*field, {}, [&](int64_t i) { return at(i).*field; });
+    const auto of_place = [&](PlaceId i) { return source_places_[i].*field; };
+    const auto equal = std::ranges::equal_range(begin, end, wanted.*field, {}, of_place);
     if (equal.empty()) return false;
     begin = equal.begin();
     end = equal.end();
@@ -160,8 +157,8 @@ int64_t ReshardPlan::nearest(int64_t tile, int64_t destination) const {
   return end - begin == 1 ? *begin : begin[turn(tile, destination) % (end - begin)];
 }
 
-int64_t ReshardPlan::turn(int64_t tile, int64_t destination) const {
-  const int64_t destination_tile = destination_places_[static_cast<size_t>(destination)].tile;
+int64_t ReshardPlan::turn(TileId tile, PlaceId destination) const {
+  const TileId destination_tile = destination_places_[destination].tile;
   int64_t readers = 1;
   int64_t turn = 0;
   for (int64_t d = 0; d < source_.shape().size(); ++d) {
@@ -172,7 +169,7 @@ int64_t ReshardPlan::turn(int64_t tile, int64_t destination) const {
     readers *= last - first + 1;
     turn = turn * (last - first + 1) + destination_.grid().tile_coordinate(destination_tile, d) - first;
   }
-  return turns_[static_cast<size_t>(destination)] * readers + turn;
+  return turns_[destination] * readers + turn;
 }
 
 std::array<int64_t, kLinks> ReshardPlan::bytes_by_link() const {
@@ -182,15 +179,15 @@ std::array<int64_t, kLinks> ReshardPlan::bytes_by_link() const {
     return bytes;
   }
   // Bytes in a device's own buffer are read from it; the rest comes from the same arena.
-  std::vector<int64_t> by_device = order_;  // by tile within a device
-  const auto device = [&](int64_t i) { return source_places_[static_cast<size_t>(i)].device; };
+  std::vector<PlaceId> by_device = order_;  // by tile within a device
+  const auto device = [&](PlaceId i) { return source_places_[i].device; };
   std::ranges::stable_sort(by_device, {}, device);
-  for (size_t i = 0; i < destination_places_.size(); ++i) {
-    if (!is_copied_to(static_cast<int64_t>(i))) continue;
+  for (const PlaceId i : destination_places_.ids()) {
+    if (!is_copied_to(i)) continue;
     const IndexDomain box = destination_.domain(destination_places_[i].tile);
-    int64_t before = -1;
-    for (const int64_t own : std::ranges::equal_range(by_device, destination_places_[i].device, {}, device)) {
-      const int64_t tile = source_places_[static_cast<size_t>(own)].tile;
+    TileId before;
+    for (const PlaceId own : std::ranges::equal_range(by_device, destination_places_[i].device, {}, device)) {
+      const TileId tile = source_places_[own].tile;
       if (std::exchange(before, tile) == tile) continue;
       if (const auto common = intersect(box, source_.domain(tile))) bytes[0] += common->volume() * itemsize_;
     }
@@ -218,10 +215,10 @@ CutRange ReshardPlan::cuts_of_process(int process) const {
   return range;
 }
 
-ReshardRuns::ReshardRuns(const ReshardPlan& plan, int64_t destination, const CutRange* within) : plan_(plan) {
+ReshardRuns::ReshardRuns(const ReshardPlan& plan, PlaceId destination, const CutRange* within) : plan_(plan) {
   has_next_ = plan.is_copied_to(destination);
   if (!has_next_) return;
-  box_ = plan.destination_.domain(plan.destination_places_[static_cast<size_t>(destination)].tile);
+  box_ = plan.destination_.domain(plan.destination_places_[destination].tile);
   overlapping_parts(plan.source_, box_, &first_, &last_);
   for (int64_t d = 0; within != nullptr && d < plan.tile_strides_.size(); ++d) {
     first_[d] = std::max(first_[d], within->first[d]);
@@ -239,7 +236,7 @@ bool ReshardRuns::next() {
   if (!has_next_) return false;
   const ShardDomains& source = plan_.source_;
   const int64_t rank = box_.rank();
-  run_.tile = 0;
+  run_.tile = TileId(0);
   run_.count = 1;
   run_.bytes = plan_.itemsize_;
   for (int64_t d = 0; d < rank; ++d) {
@@ -248,7 +245,7 @@ bool ReshardRuns::next() {
     run_.box.origin[d] = begin;
     run_.box.shape[d] = end - begin;
     run_.bytes *= end - begin;
-    if (d < plan_.tile_strides_.size()) run_.tile += part_[d] * plan_.tile_strides_[d];
+    if (d < plan_.tile_strides_.size()) run_.tile = run_.tile + part_[d] * plan_.tile_strides_[d];
   }
   has_next_ = false;
   if (rank == 0) return true;

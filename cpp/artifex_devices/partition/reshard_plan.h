@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "artifex_devices/base/id.h"
 #include "artifex_devices/base/index_domain.h"
 #include "artifex_devices/partition/shard_domains.h"
 
@@ -13,20 +14,23 @@ namespace artifex_devices {
 
 /// One buffer of a distributed array: which tile it holds, and where. Devices that share an arena can share a buffer.
 struct BufferPlace {
-  int64_t tile = 0;
+  TileId tile;
   int64_t device = 0;  // id of the first device that uses it
   int32_t arena = 0;   // the memory that holds it
   int32_t process = 0;
   int32_t host = 0;  // machine of the process
 };
 
+/// The buffers of one end of a reshard.
+using BufferPlaces = IdVector<PlaceId, BufferPlace>;
+
 enum class LinkKind : uint8_t { kSameDevice, kSameArena, kOtherArena, kOtherProcess, kOtherHost };
 inline constexpr size_t kLinks = 5;
 
 /// Copy the elements of `box` (in indices of the global array) from one buffer to another.
 struct ReshardCopy {
-  int64_t source = 0;       // index into the source's buffers
-  int64_t destination = 0;  // index into the destination's buffers
+  PlaceId source;       // of the source's places
+  PlaceId destination;  // of the destination's places
   IndexDomain box;
   int64_t bytes = 0;
   LinkKind link = LinkKind::kSameDevice;
@@ -38,7 +42,7 @@ struct ReshardRun {
   IndexDomain box;        // the first box
   int64_t count = 1;      // number of boxes
   int64_t dimension = 0;  // dimension in which each box begins where the previous one ends
-  int64_t tile = 0;       // source tile of the first box
+  TileId tile;            // source tile of the first box
   int64_t tile_step = 0;  // difference between the source tiles of successive boxes
   int64_t bytes = 0;      // bytes of one box
 };
@@ -64,22 +68,21 @@ struct CutRange {
 class ReshardPlan {
  public:
   /// With `copies_all`, buffers that could be reused are copied too: for transfers between kinds of memory, and for
-  /// requests of a copy. Throws InvalidArgument for domains of
-  /// different shapes, places that name no tile, tiles that are needed and that no source buffer holds, and totals that
-  /// overflow.
-  ReshardPlan(const ShardDomains& source, std::vector<BufferPlace> source_places, const ShardDomains& destination,
-              std::vector<BufferPlace> destination_places, int64_t itemsize, bool copies_all = false);
+  /// requests of a copy. Throws InvalidArgument for domains of different shapes, places that name no tile, tiles that
+  /// are needed and that no source buffer holds, and totals that overflow.
+  ReshardPlan(const ShardDomains& source, BufferPlaces source_places, const ShardDomains& destination,
+              BufferPlaces destination_places, int64_t itemsize, bool copies_all = false);
 
   int64_t itemsize() const noexcept { return itemsize_; }
   /// Whether the buffers of both ends are all in one process.
   bool is_one_process() const noexcept { return in_one_process_; }
   const ShardDomains& source() const noexcept { return source_; }
   const ShardDomains& destination() const noexcept { return destination_; }
-  const std::vector<BufferPlace>& source_places() const noexcept { return source_places_; }
-  const std::vector<BufferPlace>& destination_places() const noexcept { return destination_places_; }
+  const BufferPlaces& source_places() const noexcept { return source_places_; }
+  const BufferPlaces& destination_places() const noexcept { return destination_places_; }
 
   /// Destination buffers that are a source buffer as it stands: nothing moves. (destination, source) pairs.
-  const std::vector<std::pair<int64_t, int64_t>>& reused() const noexcept { return reused_; }
+  const std::vector<std::pair<PlaceId, PlaceId>>& reused() const noexcept { return reused_; }
   int64_t bytes_reused() const noexcept { return bytes_reused_; }
   /// Number of copies, and the sum of their bytes.
   int64_t copy_count() const noexcept { return copy_count_; }
@@ -92,42 +95,42 @@ class ReshardPlan {
   /// Calls `f(const ReshardCopy&)` for each copy: by destination, then by box, row-major.
   template <class F>
   void for_each_copy(F&& f) const {
-    for (int64_t i = 0; i < static_cast<int64_t>(destination_places_.size()); ++i) for_copies_into(i, f);
+    for (const PlaceId i : destination_places_.ids()) for_copies_into(i, f);
   }
   /// The same for the copies into one destination buffer.
   template <class F>
-  void for_copies_into(int64_t destination, F&& f) const;
+  void for_copies_into(PlaceId destination, F&& f) const;
 
   /// The source buffer that a destination buffer reads a tile from.
-  int64_t source_of(int64_t tile, int64_t destination) const {
-    const auto first = first_[static_cast<size_t>(tile)];
-    if (first_[static_cast<size_t>(tile) + 1] - first == 1) return order_[static_cast<size_t>(first)];
+  PlaceId source_of(TileId tile, PlaceId destination) const {
+    const int64_t first = first_[tile];
+    if (first_[tile + 1] - first == 1) return order_[first];
     return nearest(tile, destination);
   }
-  LinkKind link(int64_t source, int64_t destination) const noexcept;
+  LinkKind link(PlaceId source, PlaceId destination) const noexcept;
   /// The smallest range that contains all source tiles of a process.
   CutRange cuts_of_process(int process) const;
 
  private:
   friend class ReshardRuns;
-  bool is_copied_to(int64_t destination) const noexcept { return is_copied_[static_cast<size_t>(destination)]; }
+  bool is_copied_to(PlaceId destination) const noexcept { return is_copied_[destination]; }
   void sort_sources();
   void plan_destinations(bool copies_all);
-  void check_sources(int64_t destination) const;
-  int64_t nearest(int64_t tile, int64_t destination) const;
-  int64_t turn(int64_t tile, int64_t destination) const;
+  void check_sources(PlaceId destination) const;
+  PlaceId nearest(TileId tile, PlaceId destination) const;
+  int64_t turn(TileId tile, PlaceId destination) const;
 
   ShardDomains source_;
   ShardDomains destination_;
-  std::vector<BufferPlace> source_places_;
-  std::vector<BufferPlace> destination_places_;
+  BufferPlaces source_places_;
+  BufferPlaces destination_places_;
   int64_t itemsize_;
-  Dims tile_strides_;           // from a source tile to the next one in each sharded dimension
-  std::vector<int64_t> order_;  // source buffers by tile, and within a tile by host, process, arena and device
-  std::vector<int64_t> first_;  // index in order_ of the first buffer of each tile
-  std::vector<int64_t> turns_;  // by destination: number of earlier destinations with the same tile
-  std::vector<bool> is_copied_;
-  std::vector<std::pair<int64_t, int64_t>> reused_;
+  Dims tile_strides_;                 // from a source tile to the next one in each sharded dimension
+  std::vector<PlaceId> order_;        // source buffers by tile, and within a tile by host, process, arena and device
+  IdVector<TileId, int64_t> first_;   // index in order_ of the first buffer of each tile
+  IdVector<PlaceId, int64_t> turns_;  // by destination: number of earlier destinations with the same tile
+  IdVector<PlaceId, bool> is_copied_;
+  std::vector<std::pair<PlaceId, PlaceId>> reused_;
   int64_t bytes_reused_ = 0;
   int64_t copy_count_ = 0;
   int64_t bytes_copied_ = 0;
@@ -136,11 +139,11 @@ class ReshardPlan {
 };
 
 /// Iterates over the runs into one destination buffer, in the order of their boxes: at most three for each row of
-/// source tiles. Example: for (ReshardRuns runs(plan, 0); runs.next();) use(runs.run());
+/// source tiles. Example: for (ReshardRuns runs(plan, PlaceId(0)); runs.next();) use(runs.run());
 class ReshardRuns {
  public:
   /// With `within`, only runs from source tiles in that range.
-  ReshardRuns(const ReshardPlan& plan, int64_t destination, const CutRange* within = nullptr);
+  ReshardRuns(const ReshardPlan& plan, PlaceId destination, const CutRange* within = nullptr);
   bool next();
   const ReshardRun& run() const noexcept { return run_; }
 
@@ -155,7 +158,7 @@ class ReshardRuns {
 };
 
 template <class F>
-void ReshardPlan::for_copies_into(int64_t destination, F&& f) const {
+void ReshardPlan::for_copies_into(PlaceId destination, F&& f) const {
   ReshardCopy copy;
   copy.destination = destination;
   for (ReshardRuns runs(*this, destination); runs.next();) {

@@ -13,7 +13,7 @@ TileGrid::TileGrid(const AbstractMesh& mesh, const PartitionSpec& spec) : positi
   Dims tile_strides(mesh.rank(), 0);
   // From the last dimension and its minor axis to the first, so that strides are known.
   for (int64_t d = spec.rank() - 1; d >= 0; --d) {
-    const auto& axes = entries[static_cast<size_t>(d)].axes;
+    const auto& axes = entries[d].axes;
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
       const int64_t at = mesh.find(*axis).value();
       tile_strides[at] = tiles_;
@@ -37,43 +37,46 @@ void TileGrid::append(int64_t size, int64_t tile_stride) {
   tile_strides_.push_back(tile_stride);
 }
 
-int64_t TileGrid::tile(int64_t position) const noexcept {
+TileId TileGrid::tile(Position position) const noexcept {
   int64_t tile = 0;
+  int64_t rest = position.number();
   for (int64_t a = axis_sizes_.size() - 1; a >= 0; --a) {
-    tile += position % axis_sizes_[a] * tile_strides_[a];
-    position /= axis_sizes_[a];
+    tile += rest % axis_sizes_[a] * tile_strides_[a];
+    rest /= axis_sizes_[a];
   }
-  return tile;
+  return TileId(tile);
 }
 
-std::vector<int64_t> TileGrid::tiles_by_position() const {
-  std::vector<int64_t> tiles{0};
-  tiles.reserve(static_cast<size_t>(positions_));
+IdVector<Position, TileId> TileGrid::tiles_by_position() const {
+  std::vector<TileId> tiles{TileId(0)};
+  tiles.reserve(positions_);
   for (int64_t a = axis_sizes_.size() - 1; a >= 0; --a) {  // repeat the tiles so far for each coordinate
     const size_t inner = tiles.size();
     for (int64_t coordinate = 1; coordinate < axis_sizes_[a]; ++coordinate) {
       for (size_t i = 0; i < inner; ++i) tiles.push_back(tiles[i] + coordinate * tile_strides_[a]);
     }
   }
-  return tiles;
+  return IdVector<Position, TileId>(std::move(tiles));
 }
 
-int64_t TileGrid::tile_coordinate(int64_t tile, int64_t dimension) const noexcept {
+int64_t TileGrid::tile_coordinate(TileId tile, int64_t dimension) const noexcept {
   if (dimension >= parts_.size()) return 0;
-  for (int64_t d = parts_.size() - 1; d > dimension; --d) tile /= parts_[d];
-  return tile % parts_[dimension];
+  int64_t rest = tile.number();
+  for (int64_t d = parts_.size() - 1; d > dimension; --d) rest /= parts_[d];
+  return rest % parts_[dimension];
 }
 
-int64_t TileGrid::replica(int64_t position) const noexcept {
+int64_t TileGrid::replica(Position position) const noexcept {
   int64_t replica = 0;
+  int64_t rest = position.number();
   int64_t stride = 1;
   for (int64_t a = axis_sizes_.size() - 1; a >= 0; --a) {
     const int64_t size = axis_sizes_[a];
     if (tile_strides_[a] == 0) {
-      replica += position % size * stride;
+      replica += rest % size * stride;
       stride *= size;
     }
-    position /= size;
+    rest /= size;
   }
   return replica;
 }
@@ -103,20 +106,20 @@ std::vector<TileGrid::Digit> TileGrid::digits() const {
   return digits;
 }
 
-int64_t TileGrid::position(int64_t tile, int64_t replica) const noexcept {
+Position TileGrid::position(TileId tile, int64_t replica) const noexcept {
   int64_t position = 0;
   int64_t stride = 1;
   for (int64_t a = axis_sizes_.size() - 1; a >= 0; --a) {
     const int64_t size = axis_sizes_[a];
     if (tile_strides_[a] != 0) {
-      position += tile / tile_strides_[a] % size * stride;
+      position += tile.number() / tile_strides_[a] % size * stride;
     } else {
       position += replica % size * stride;
       replica /= size;
     }
     stride *= size;
   }
-  return position;
+  return Position(position);
 }
 
 namespace {
@@ -126,7 +129,7 @@ int64_t ceil_divide(int64_t size, int64_t parts) { return size / parts + (size %
 /// " by mesh axis 'x'", " by mesh axes ('x', 'y')"
 std::string axes_text(const PartitionSpec* spec, int64_t dimension) {
   if (spec == nullptr || dimension >= spec->rank()) return "";
-  const auto& axes = spec->entries()[static_cast<size_t>(dimension)].axes;
+  const auto& axes = spec->entries()[dimension].axes;
   if (axes.size() == 1) return " by mesh axis " + axes[0].repr();
   std::string text;
   for (const AxisName axis : axes) text += (text.empty() ? "" : ", ") + axis.repr();
@@ -176,12 +179,13 @@ ShardDomains::ShardDomains(const TileGrid& grid, const Dims& shape, Uneven uneve
       names.operation, wrong, to_string(shape), where_text(names), repair, repair.empty() ? "" : ", ");
 }
 
-IndexDomain ShardDomains::domain(int64_t tile) const {
+IndexDomain ShardDomains::domain(TileId tile) const {
   IndexDomain box{Dims(shape_.size(), 0), shape_};
   const Dims& parts = grid_.parts();
+  int64_t rest = tile.number();
   for (int64_t d = parts.size() - 1; d >= 0; --d) {
-    const int64_t coordinate = tile % parts[d];
-    tile /= parts[d];
+    const int64_t coordinate = rest % parts[d];
+    rest /= parts[d];
     box.origin[d] = begin(d, coordinate);
     box.shape[d] = begin(d, coordinate + 1) - box.origin[d];
   }
@@ -210,10 +214,10 @@ int64_t count_reaching(std::vector<TileGrid::Digit> digits, int64_t least) {
 
 }  // namespace
 
-int64_t ShardDomains::replica(int64_t position) const {
+int64_t ShardDomains::replica(Position position) const {
   // All empty parts of a dimension are the same box; the others differ from each other.
   const Dims& parts = grid_.parts();
-  const int64_t tile = grid_.tile(position);
+  const TileId tile = grid_.tile(position);
   Dims first_empty(parts.size(), -1);  // of each dimension whose part at this position is empty
   bool has_empty = false;
   for (int64_t d = 0; d < parts.size(); ++d) {
@@ -229,7 +233,7 @@ int64_t ShardDomains::replica(int64_t position) const {
   const std::vector<TileGrid::Digit> digits = grid_.digits();  // minor first
   int64_t earlier = 0;
   for (size_t k = 0; k < digits.size(); ++k) {
-    const int64_t value = position / digits[k].position_stride % digits[k].size;
+    const int64_t value = position.number() / digits[k].position_stride % digits[k].size;
     if (value == 0 || (digits[k].dimension >= 0 && first_empty[digits[k].dimension] < 0)) continue;
     int64_t combinations = 1;
     for (int64_t d = -1; d < parts.size(); ++d) {
@@ -239,7 +243,7 @@ int64_t ShardDomains::replica(int64_t position) const {
       for (size_t i = 0; i < digits.size(); ++i) {
         if (digits[i].dimension != d) continue;
         if (i > k) {
-          least -= position / digits[i].position_stride % digits[i].size * digits[i].part_stride;
+          least -= position.number() / digits[i].position_stride % digits[i].size * digits[i].part_stride;
           continue;
         }
         free.push_back(digits[i]);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_devices/base/id.h"
 #include "artifex_devices/base/index_domain.h"
 #include "artifex_devices/partition/abstract_mesh.h"
 #include "artifex_devices/partition/partition_spec.h"
@@ -39,15 +40,15 @@ class TileGrid {
   int64_t parts(int64_t dimension) const noexcept { return dimension < parts_.size() ? parts_[dimension] : 1; }
 
   /// Row-major number of the tile at `position` over parts().
-  int64_t tile(int64_t position) const noexcept;
+  TileId tile(Position position) const noexcept;
   /// tile() of every position, faster than a call for each.
-  std::vector<int64_t> tiles_by_position() const;
+  IdVector<Position, TileId> tiles_by_position() const;
   /// Index of the tile's part of `dimension`.
-  int64_t tile_coordinate(int64_t tile, int64_t dimension) const noexcept;
+  int64_t tile_coordinate(TileId tile, int64_t dimension) const noexcept;
   /// Number of earlier positions that hold the same tile.
-  int64_t replica(int64_t position) const noexcept;
+  int64_t replica(Position position) const noexcept;
   /// The inverse of tile() and replica(): the position that holds replica number `replica` of `tile`.
-  int64_t position(int64_t tile, int64_t replica) const noexcept;
+  Position position(TileId tile, int64_t replica) const noexcept;
 
   /// One digit of a position's number in a mixed radix, chosen so that it selects parts of at most one dimension: with
   /// coordinate = position / position_stride % size, the part of `dimension` is the sum of coordinate * part_stride. A
@@ -94,11 +95,13 @@ class ShardDomains {
   const Dims& shard_shape() const noexcept { return shard_shape_; }
   bool is_even() const noexcept { return even_; }
   /// Box of one tile. With kLastShort the last parts of a dimension can be empty.
-  IndexDomain domain(int64_t tile) const;
+  IndexDomain domain(TileId tile) const;
+  /// Box of the tile that a position holds.
+  IndexDomain domain(Position position) const { return domain(grid_.tile(position)); }
   /// Number of earlier positions that hold the same box, which is JAX's replica_id. Differs from TileGrid::replica in
   /// that all empty boxes with the same origin are equal. The cost depends on the mesh's axes only. Example: shape (0,)
   /// in two parts: both boxes are [0, 0), replicas 0 and 1.
-  int64_t replica(int64_t position) const;
+  int64_t replica(Position position) const;
   /// First index of part `coordinate` of a dimension, at most the dimension's size. The part ends where the next one
   /// begins.
   int64_t begin(int64_t dimension, int64_t coordinate) const noexcept {

@@ -72,7 +72,7 @@ PartitionSpec to_partition_spec(const ShardedAxes& axes) {
 bool any_explicit(const AbstractMesh& mesh, const std::vector<AxisName>& axes) {
   return std::ranges::any_of(axes, [&](AxisName name) {
     const auto place = mesh.find(name);
-    return place && mesh.axis_types()[static_cast<size_t>(*place)] == AxisType::kExplicit;
+    return place && mesh.axis_types()[*place] == AxisType::kExplicit;
   });
 }
 
@@ -85,7 +85,7 @@ ShardedAxes broadcast_specs(std::string_view operation, const AbstractMesh& mesh
     const ShardedAxes own = sharded_axes(operand.spec, operand.shape.size());
     const int64_t offset = shape.size() - operand.shape.size();
     for (int64_t d = 0; d < operand.shape.size(); ++d) {
-      const Axes& axes = own[static_cast<size_t>(d)];
+      const Axes& axes = own[d];
       if (axes.empty() || operand.shape[d] != shape[offset + d]) continue;
       const auto place = static_cast<size_t>(offset + d);
       requested.emplace_back(place, axes);
@@ -115,21 +115,21 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
     return label < out_rank ? fmt::format("dimension {} of the result", label)
                             : std::string("a dimension that is summed over");
   };
-  std::vector<std::vector<Request>> requests(static_cast<size_t>(sizes.size()));
+  std::vector<std::vector<Request>> requests(sizes.size());
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].is_on_mesh) continue;
     const ShardedAxes own = sharded_axes(operands[i].spec, operands[i].shape.size());
     for (size_t d = 0; d < own.size(); ++d) {
       const int64_t label = labels[i][d];
       if (own[d].empty() || operands[i].shape[static_cast<int64_t>(d)] != sizes[label]) continue;
-      requests[static_cast<size_t>(label)].push_back({operands[i].nbytes, own[d]});
+      requests[label].push_back({operands[i].nbytes, own[d]});
     }
   }
   ShardedAxes result(requests.size());
   std::map<int32_t, int64_t> owner;  // by axis: the label that it shards
   std::vector<std::string> problems;
   for (int64_t label = 0; label < sizes.size(); ++label) {
-    std::vector<Request>& wanted = requests[static_cast<size_t>(label)];
+    std::vector<Request>& wanted = requests[label];
     std::set<std::string> texts;
     for (const Request& request : wanted) texts.insert(axes_text(request.axes));
     if (texts.size() > 1 && std::ranges::any_of(wanted, [&](const Request& r) { return any_explicit(mesh, r.axes); })) {
@@ -142,7 +142,7 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
         if (const auto found = owner.find(name.id()); found != owner.end()) rivals.insert(found->second);
       }
       if (rivals.empty()) {
-        result[static_cast<size_t>(label)] = request.axes;
+        result[label] = request.axes;
         for (const AxisName name : request.axes) owner[name.id()] = label;
         break;
       }
@@ -261,7 +261,7 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
   if (std::ranges::all_of(axes, [](const Axes& names) { return names.empty(); })) return result;
   if (element_count(from.span()) == 0) {  // no device has an element: the leading dimensions that stay keep their axes
     for (int64_t d = 0; d < std::min(from.size(), to.size()) && from[d] == to[d]; ++d) {
-      result[static_cast<size_t>(d)] = axes[static_cast<size_t>(d)];
+      result[d] = axes[d];
     }
     return result;
   }
@@ -276,7 +276,7 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
     Dims new_sizes;
     std::vector<std::string> texts;
     for (const int64_t d : group.from) {
-      own.push_back(axes[static_cast<size_t>(d)]);
+      own.push_back(axes[d]);
       old_sizes.push_back(from[d]);
       if (!own.back().empty()) texts.push_back(fmt::format("dimension {} over {}", d, axes_text(own.back())));
     }
@@ -290,7 +290,7 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
                                      fmt::join(new_sizes.span(), ", "), fmt::join(texts, " and ")));
       continue;
     }
-    for (size_t i = 0; i < group.to.size(); ++i) result[static_cast<size_t>(group.to[i])] = (*found)[i];
+    for (size_t i = 0; i < group.to.size(); ++i) result[group.to[i]] = (*found)[i];
   }
   if (!problems.empty()) {
     throw ShardingTypeError(fmt::format(

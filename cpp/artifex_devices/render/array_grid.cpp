@@ -45,9 +45,9 @@ ArrayGrid::ArrayGrid(const Sharding& sharding, const Dims& shape, const Limits& 
   devices_.resize(static_cast<size_t>(slices_ * rows_ * columns_));
   const TileGrid& grid = sharding.grid();
   const bool has_idle = !domains_.is_even() && std::ranges::count(shape, 0) == 0;
-  for (int64_t position = 0; position < grid.positions(); ++position) {
-    const int64_t tile = grid.tile(position);
-    const int64_t id = (*sharding.devices())[position]->id();
+  for (const Position position : sharding.positions()) {
+    const TileId tile = grid.tile(position);
+    const int64_t id = sharding.device(position).id();
     if (has_idle && domains_.domain(tile).volume() == 0) idle_devices_.push_back(id);
     const int64_t row = row_dimension_ < 0 ? 0 : grid.tile_coordinate(tile, row_dimension_);
     const int64_t column = column_dimension_ < 0 ? 0 : grid.tile_coordinate(tile, column_dimension_);
@@ -67,7 +67,7 @@ int64_t ArrayGrid::size(int64_t dimension, int64_t part) const noexcept {
   return dimension < 0 ? 1 : domains_.begin(dimension, part + 1) - domains_.begin(dimension, part);
 }
 
-int64_t ArrayGrid::slice_of_tile(int64_t tile) const noexcept {
+int64_t ArrayGrid::slice_of_tile(TileId tile) const noexcept {
   int64_t slice = 0;
   for (const int64_t d : slice_dimensions_) slice = slice * parts(d) + domains_.grid().tile_coordinate(tile, d);
   return slice;
@@ -78,7 +78,7 @@ int64_t ArrayGrid::slice_part(int64_t slice, size_t which) const noexcept {
   return slice % parts(slice_dimensions_[which]);
 }
 
-int64_t ArrayGrid::part_of_tile(int64_t tile) const noexcept {
+int64_t ArrayGrid::part_of_tile(TileId tile) const noexcept {
   const TileGrid& grid = domains_.grid();
   const auto part_along = [&](int64_t dimension) { return dimension < 0 ? 0 : grid.tile_coordinate(tile, dimension); };
   return part(part_along(row_dimension_), part_along(column_dimension_), slice_of_tile(tile));

@@ -46,7 +46,7 @@ class ArrayGrid {
     return (slice * all_rows() + row) * all_columns() + column;
   }
   /// Index of the part that contains a tile of the sharding.
-  int64_t part_of_tile(int64_t tile) const noexcept;
+  int64_t part_of_tile(TileId tile) const noexcept;
   /// "dimension 1: 0:8"; "" where there is one slice.
   std::string slice_label(int64_t slice) const;
   /// Number of elements of the row or column along its dimension; 1 where the array has no such dimension.
@@ -64,7 +64,7 @@ class ArrayGrid {
   std::vector<std::string> notes() const;
 
  private:
-  int64_t slice_of_tile(int64_t tile) const noexcept;
+  int64_t slice_of_tile(TileId tile) const noexcept;
   int64_t slice_part(int64_t slice, size_t which) const noexcept;  // part of slice_dimensions_[which]
   int64_t parts(int64_t dimension) const noexcept;
   int64_t size(int64_t dimension, int64_t part) const noexcept;

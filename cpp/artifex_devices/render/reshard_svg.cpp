@@ -26,7 +26,7 @@ double pixels(const std::string& text) { return SvgDocument::label_width(text_wi
 
 std::vector<int64_t> ids_of(const Sharding& sharding) {
   std::vector<int64_t> ids;
-  for (int64_t i = 0; i < sharding.num_devices(); ++i) ids.push_back((*sharding.devices())[i]->id());
+  for (const Device* device : sharding.devices()->devices()) ids.push_back(device->id());
   return ids;
 }
 
@@ -51,11 +51,11 @@ class ReshardDrawing {
     groups_ = group_traffic(picture.traffic, from, to, picture.cluster, kMaxArrows, kMaxGroups);
     for (size_t i = 0; i < from.size(); ++i) {
       members_from_[group_of(from[i])].push_back(from[i]);
-      part_before_[from[i]] = before_.grid().part_of_tile(source.grid().tile(static_cast<int64_t>(i)));
+      part_before_[from[i]] = before_.grid().part_of_tile(source.grid().tile(Position(static_cast<int64_t>(i))));
     }
     for (size_t i = 0; i < to.size(); ++i) {
       members_to_[group_of(to[i])].push_back(to[i]);
-      part_after_[to[i]] = after_.grid().part_of_tile(destination.grid().tile(static_cast<int64_t>(i)));
+      part_after_[to[i]] = after_.grid().part_of_tile(destination.grid().tile(Position(static_cast<int64_t>(i))));
     }
   }
 

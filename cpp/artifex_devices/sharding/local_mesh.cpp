@@ -24,7 +24,7 @@ MeshRef local_mesh(const MeshRef& mesh) {
   Dims end(sizes.size(), 0);
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t d = 0; d < sizes.size(); ++d) {
-      const int64_t at = devices.addressable_position(i) / strides[d] % sizes[d];
+      const int64_t at = devices.addressable_position(i).number() / strides[d] % sizes[d];
       begin[d] = std::min(begin[d], at);
       end[d] = std::max(end[d], at + 1);
     }

@@ -15,13 +15,6 @@ namespace {
 
 using Cuts = std::set<int64_t>;
 
-/// Calls f(tile) for each position of this process.
-template <class F>
-void for_each_tile_here(const Sharding& sharding, F&& f) {
-  const DeviceList& devices = *sharding.devices();
-  for (int64_t i = 0; i < devices.addressable_count(); ++i) f(sharding.grid().tile(devices.addressable_position(i)));
-}
-
 }  // namespace
 
 std::vector<std::optional<RowHolders>> process_groups(const Sharding& sharding, int64_t ndim,
@@ -30,14 +23,14 @@ std::vector<std::optional<RowHolders>> process_groups(const Sharding& sharding, 
   sharding.domains(Dims(ndim, sharding.num_devices()), operation);
   const TileGrid& grid = sharding.grid();
   const DeviceList& devices = *sharding.devices();
-  std::vector<std::optional<RowHolders>> result(static_cast<size_t>(ndim));
+  std::vector<std::optional<RowHolders>> result(ndim);
   for (int64_t d = 0; d < ndim; ++d) {
     if (grid.parts(d) == 1) {
-      result[static_cast<size_t>(d)] = RowHolders{devices.processes()};
+      result[d] = RowHolders{devices.processes()};
       continue;
     }
     std::map<int, Cuts> cuts_of_process;
-    for (int64_t position = 0; position < grid.positions(); ++position) {
+    for (const Position position : sharding.positions()) {
       cuts_of_process[devices[position]->process_index()].insert(grid.tile_coordinate(grid.tile(position), d));
     }
     std::map<Cuts, std::vector<int>> groups;
@@ -50,7 +43,7 @@ std::vector<std::optional<RowHolders>> process_groups(const Sharding& sharding, 
     }
     const size_t count = groups.begin()->first.size();
     if (total != distinct.size() || total != count * groups.size()) continue;
-    RowHolders& found = result[static_cast<size_t>(d)].emplace();
+    RowHolders& found = result[d].emplace();
     for (auto& [cuts, processes] : groups) found.push_back(std::move(processes));
   }
   return result;
@@ -61,12 +54,12 @@ std::map<int, std::vector<std::vector<Rows>>> process_parts(const Sharding& shar
   const ShardDomains domains = sharding.domains(shape, operation);
   const DeviceList& devices = *sharding.devices();
   std::map<int, std::vector<std::set<Rows>>> found;
-  for (int64_t position = 0; position < sharding.num_devices(); ++position) {
-    const IndexDomain box = domains.domain(sharding.grid().tile(position));
+  for (const Position position : sharding.positions()) {
+    const IndexDomain box = domains.domain(position);
     auto& parts = found[devices[position]->process_index()];
-    parts.resize(static_cast<size_t>(shape.size()));
+    parts.resize(shape.size());
     for (int64_t d = 0; d < shape.size(); ++d) {
-      if (box.shape[d] > 0) parts[static_cast<size_t>(d)].emplace(box.origin[d], box.origin[d] + box.shape[d]);
+      if (box.shape[d] > 0) parts[d].emplace(box.origin[d], box.origin[d] + box.shape[d]);
     }
   }
   std::map<int, std::vector<std::vector<Rows>>> sorted;
@@ -82,12 +75,10 @@ Rows batch_share(const Sharding& sharding, int64_t length, int64_t dimension) {
     throw_error("batch_share: dimension is {}; expected 0 or more; count from the first one", dimension);
   Dims shape(std::max(dimension + 1, sharding.grid().parts().size()), sharding.num_devices());
   shape[dimension] = length;
-  const ShardDomains domains = sharding.domains(shape, "batch_share");
   std::set<Rows> rows;
-  for_each_tile_here(sharding, [&](int64_t tile) {
-    const IndexDomain box = domains.domain(tile);
-    rows.emplace(box.origin[dimension], box.origin[dimension] + box.shape[dimension]);
-  });
+  for (const Shard& shard : sharding.shards(shape, "batch_share")) {
+    rows.emplace(shard.box.origin[dimension], shard.box.origin[dimension] + shard.box.shape[dimension]);
+  }
   const auto gap = std::ranges::adjacent_find(rows, [](auto& one, auto& next) { return one.second != next.first; });
   if (rows.empty() || gap != rows.end()) {
     throw_error(

@@ -8,7 +8,7 @@ namespace {
 
 std::vector<int64_t> ids_of(const DeviceList& devices) {
   std::vector<int64_t> ids;
-  ids.reserve(static_cast<size_t>(devices.size()));
+  ids.reserve(devices.size());
   for (const Device* device : devices.devices()) ids.push_back(device->id());
   return ids;
 }

@@ -13,9 +13,9 @@ bool Sharding::covers(const Sharding& other, const Dims& shape, std::string_view
   if (grid_ == other.grid_ && uneven_ == other.uneven_) return true;
   const ShardDomains held = domains(shape, operation);
   const ShardDomains wanted = other.domains(shape, operation);
-  for (int64_t position = 0; position < grid_.positions(); ++position) {
-    const IndexDomain outer = held.domain(grid_.tile(position));
-    const IndexDomain inner = wanted.domain(other.grid_.tile(position));
+  for (const Position position : positions()) {
+    const IndexDomain outer = held.domain(position);
+    const IndexDomain inner = wanted.domain(position);
     for (int64_t d = 0; d < shape.size(); ++d) {
       const bool is_inside =
           outer.origin[d] <= inner.origin[d] && inner.origin[d] + inner.shape[d] <= outer.origin[d] + outer.shape[d];

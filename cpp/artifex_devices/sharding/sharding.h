@@ -24,13 +24,17 @@ class Sharding {
   bool is_abstract() const noexcept { return devices_ == nullptr; }
   const TileGrid& grid() const noexcept { return grid_; }
   const BufferMap& buffers() const noexcept { return buffers_; }
-  /// The buffer that `position` uses; -1 in another process.
-  int64_t buffer_at(int64_t position) const noexcept { return buffers_.buffer(grid_, position); }
+  /// The buffer that `position` uses; none in another process.
+  BufferId buffer_at(Position position) const noexcept { return buffers_.buffer(grid_, position); }
   /// The first position that uses the buffer.
-  int64_t position_of(int64_t buffer) const noexcept { return buffers_.position(grid_, buffer); }
+  Position position_of(BufferId buffer) const noexcept { return buffers_.position(grid_, buffer); }
+  Device& device(Position position) const noexcept { return *(*devices_)[position]; }
+  /// The device of that position.
+  Device& device(BufferId buffer) const noexcept { return device(position_of(buffer)); }
   MemoryKind memory_kind() const noexcept { return memory_kind_; }
   Uneven uneven() const noexcept { return uneven_; }
   int64_t num_devices() const noexcept { return grid_.positions(); }
+  IdRange<Position> positions() const noexcept { return IdRange<Position>(grid_.positions()); }
   bool is_fully_replicated() const noexcept { return grid_.tiles() == 1; }
   /// Whether data can be placed: there are devices, and no entry is UNCONSTRAINED.
   virtual bool is_concrete() const noexcept { return true; }

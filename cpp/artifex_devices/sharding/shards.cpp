@@ -11,19 +11,18 @@ BufferMap::BufferMap(const TileGrid& grid, const DeviceList& devices) : size_(gr
   if (devices.on_one_arena() && devices.is_fully_addressable()) return;
   size_ = 0;
   auto table = std::make_shared<Table>();
-  table->buffer_of_position.assign(static_cast<size_t>(grid.positions()), -1);
+  table->buffer_of_position = IdVector<Position, BufferId>(grid.positions());
   const int64_t arenas = devices.client()->arenas();
-  std::unordered_map<int64_t, int64_t> buffer_of;  // tile and arena
+  std::unordered_map<int64_t, BufferId> buffer_of;  // by tile and arena
   for (int64_t i = 0; i < devices.addressable_count(); ++i) {
-    const int64_t position = devices.addressable_position(i);
-    const int64_t tile = grid.tile(position);
-    const int64_t key = tile * arenas + devices[position]->arena_index();
+    const Position position = devices.addressable_position(i);
+    const int64_t key = grid.tile(position).number() * arenas + devices[position]->arena_index();
     const auto [entry, is_new] = buffer_of.try_emplace(key, size_);
     if (is_new) {
       ++size_;
       table->position_of_buffer.push_back(position);
     }
-    table->buffer_of_position[static_cast<size_t>(position)] = entry->second;
+    table->buffer_of_position[position] = entry->second;
   }
   table_ = std::move(table);
   has_every_tile_ = devices.addressable_count() > 0 && holds_complete_runs(grid, devices, grid.tiles());
@@ -34,9 +33,9 @@ bool holds_complete_runs(const TileGrid& grid, const DeviceList& devices, int64_
   std::unordered_set<int64_t> held;            // process and tile
   std::unordered_map<int64_t, int64_t> sizes;  // process and run: tiles held of it
   const int64_t runs = grid.tiles() / run;
-  for (int64_t position = 0; position < grid.positions(); ++position) {
+  for (const Position position : IdRange<Position>(grid.positions())) {
     const int64_t process = devices[position]->process_index();
-    const int64_t tile = grid.tile(position);
+    const int64_t tile = grid.tile(position).number();
     if (held.insert(process * grid.tiles() + tile).second) ++sizes[process * runs + tile / run];
   }
   return std::ranges::all_of(sizes, [&](const auto& entry) { return entry.second == run; });

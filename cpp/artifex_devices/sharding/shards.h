@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
+#include "artifex_devices/base/id.h"
 #include "artifex_devices/base/index_domain.h"
 #include "artifex_devices/device/device_list.h"
 #include "artifex_devices/partition/shard_domains.h"
@@ -21,13 +21,14 @@ class BufferMap {
   BufferMap(const TileGrid& grid, const DeviceList& devices);
 
   int64_t size() const noexcept { return size_; }
-  /// -1 for a position of another process.
-  int64_t buffer(const TileGrid& grid, int64_t position) const noexcept {
-    return is_tile() ? grid.tile(position) : table_->buffer_of_position[static_cast<size_t>(position)];
+  IdRange<BufferId> ids() const noexcept { return IdRange<BufferId>(size_); }
+  /// None for a position of another process.
+  BufferId buffer(const TileGrid& grid, Position position) const noexcept {
+    return is_tile() ? BufferId(grid.tile(position).number()) : table_->buffer_of_position[position];
   }
   /// The first position that uses the buffer.
-  int64_t position(const TileGrid& grid, int64_t buffer) const noexcept {
-    return is_tile() ? grid.position(buffer, 0) : table_->position_of_buffer[static_cast<size_t>(buffer)];
+  Position position(const TileGrid& grid, BufferId buffer) const noexcept {
+    return is_tile() ? grid.position(TileId(buffer.number()), 0) : table_->position_of_buffer[buffer];
   }
   /// Whether buffer b holds tile b, for all tiles.
   bool is_tile() const noexcept { return table_ == nullptr; }
@@ -37,8 +38,8 @@ class BufferMap {
 
  private:
   struct Table {
-    std::vector<int64_t> buffer_of_position;
-    std::vector<int64_t> position_of_buffer;
+    IdVector<Position, BufferId> buffer_of_position;
+    IdVector<BufferId, Position> position_of_buffer;
   };
   std::shared_ptr<const Table> table_;
   bool has_every_tile_ = true;
@@ -47,9 +48,9 @@ class BufferMap {
 
 /// One buffer of an array in this process, and what it holds.
 struct Shard {
-  int64_t buffer = 0;
-  int64_t position = 0;  // the first one that uses the buffer
-  int64_t tile = 0;
+  BufferId buffer;
+  Position position;  // the first one that uses the buffer
+  TileId tile;
   IndexDomain box;  // in indices of the global array
 };
 
@@ -63,9 +64,9 @@ class Shards : public ShardDomains {
   Shards(ShardDomains domains, BufferMap buffers) : ShardDomains(std::move(domains)), buffers_(std::move(buffers)) {}
 
   int64_t size() const noexcept { return buffers_.size(); }
-  Shard operator[](int64_t buffer) const {
-    const int64_t position = buffers_.position(grid(), buffer);
-    const int64_t tile = grid().tile(position);
+  Shard operator[](BufferId buffer) const {
+    const Position position = buffers_.position(grid(), buffer);
+    const TileId tile = grid().tile(position);
     return {buffer, position, tile, domain(tile)};
   }
 
@@ -74,7 +75,7 @@ class Shards : public ShardDomains {
     using value_type = Shard;
     using difference_type = std::ptrdiff_t;
     Iterator() = default;
-    Iterator(const Shards* shards, int64_t buffer) noexcept : shards_(shards), buffer_(buffer) {}
+    Iterator(const Shards* shards, BufferId buffer) noexcept : shards_(shards), buffer_(buffer) {}
     Shard operator*() const { return (*shards_)[buffer_]; }
     Iterator& operator++() noexcept {
       ++buffer_;
@@ -85,10 +86,10 @@ class Shards : public ShardDomains {
 
    private:
     const Shards* shards_ = nullptr;
-    int64_t buffer_ = 0;
+    BufferId buffer_;
   };
-  Iterator begin() const noexcept { return {this, 0}; }
-  Iterator end() const noexcept { return {this, size()}; }
+  Iterator begin() const noexcept { return {this, BufferId(0)}; }
+  Iterator end() const noexcept { return {this, BufferId(size())}; }
 
  private:
   BufferMap buffers_;

@@ -10,24 +10,24 @@ WorldPlaces::WorldPlaces(const Sharding& sharding) {
   const Client& client = *devices.client();
   const TileGrid& grid = sharding.grid();
   if (!client.is_multi_process()) {
-    places.reserve(static_cast<size_t>(sharding.buffers().size()));
-    local_numbers.reserve(static_cast<size_t>(sharding.buffers().size()));
-    for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
-      const int64_t position = sharding.position_of(b);
+    places.reserve(sharding.buffers().size());
+    local_buffers.reserve(sharding.buffers().size());
+    for (const BufferId buffer : sharding.buffers().ids()) {
+      const Position position = sharding.position_of(buffer);
       const Device& device = *devices[position];
       places.push_back({grid.tile(position), device.id(), device.arena_index(), 0, 0});
-      local_numbers.push_back(b);
+      local_buffers.push_back(buffer);
     }
     return;
   }
   std::unordered_set<int64_t> known;  // tile and arena
-  for (int64_t position = 0; position < grid.positions(); ++position) {
+  for (const Position position : sharding.positions()) {
     const Device& device = *devices[position];
-    const int64_t tile = grid.tile(position);
-    if (!known.insert(tile * client.arenas() + device.arena_index()).second) continue;
+    const TileId tile = grid.tile(position);
+    if (!known.insert(tile.number() * client.arenas() + device.arena_index()).second) continue;
     const int process = device.process_index();
     places.push_back({tile, device.id(), device.arena_index(), process, client.host_of_process(process)});
-    local_numbers.push_back(device.is_addressable() ? sharding.buffer_at(position) : -1);
+    local_buffers.push_back(device.is_addressable() ? sharding.buffer_at(position) : BufferId());
   }
 }
 

@@ -28,8 +28,8 @@ bool is_in_runs(Numbers numbers) {
 std::vector<Numbers> axis_groups(const Numbers& sizes, const Numbers& axes) {
   Numbers strides(sizes.size(), 1);
   for (size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
-  const auto size = [&](int64_t axis) { return sizes[static_cast<size_t>(axis)]; };
-  const auto stride = [&](int64_t axis) { return strides[static_cast<size_t>(axis)]; };
+  const auto size = [&](int64_t axis) { return sizes[axis]; };
+  const auto stride = [&](int64_t axis) { return strides[axis]; };
   Numbers offsets{0};
   for (const int64_t axis : axes) {
     Numbers longer;
@@ -52,9 +52,8 @@ ProcessMap::ProcessMap(int64_t process, Numbers sizes, std::vector<Numbers> hold
   Numbers everybody(holders_.size());
   std::iota(everybody.begin(), everybody.end(), 0);
   processes_ = processes_of(everybody);
-  std::ranges::copy_if(everybody, std::back_inserter(here_), [&](int64_t participant) {
-    return contains(holders_[static_cast<size_t>(participant)], process_);
-  });
+  std::ranges::copy_if(everybody, std::back_inserter(here_),
+                       [&](int64_t participant) { return contains(holders_[participant], process_); });
 }
 
 int64_t ProcessMap::slot(int64_t participant) const noexcept {
@@ -65,7 +64,7 @@ int64_t ProcessMap::slot(int64_t participant) const noexcept {
 Numbers ProcessMap::processes_of(const Numbers& participants) const {
   std::set<int64_t> found;
   for (const int64_t participant : participants) {
-    const Numbers& holders = holders_[static_cast<size_t>(participant)];
+    const Numbers& holders = holders_[participant];
     found.insert(holders.begin(), holders.end());
   }
   return {found.begin(), found.end()};
@@ -95,7 +94,7 @@ std::optional<CrossProcessGroups> ProcessMap::groups_across(const std::vector<Nu
   for (size_t g = 0; g < groups.size(); ++g) {
     const Numbers& members = groups[g];
     Numbers owners;
-    for (const int64_t member : members) owners.push_back(holders_[static_cast<size_t>(member)].front());
+    for (const int64_t member : members) owners.push_back(holders_[member].front());
     result.in_runs = result.in_runs && is_in_runs(owners);
     if (is_linked(reach[g])) result.is_even = result.is_even && reach[g] == result.processes;
     if (reach[g].size() < 2 || !contains(reach[g], process_)) continue;
@@ -103,7 +102,7 @@ std::optional<CrossProcessGroups> ProcessMap::groups_across(const std::vector<Nu
     for (size_t i = 0; i < members.size(); ++i) {
       const auto index = static_cast<int64_t>(i);
       for (size_t p = 0; p < reach[g].size(); ++p) {
-        if (contains(holders_[static_cast<size_t>(members[i])], reach[g][p])) group.held[p].push_back(index);
+        if (contains(holders_[members[i]], reach[g][p])) group.held[p].push_back(index);
       }
       if (const int64_t own = slot(members[i]); own >= 0) {
         group.here.emplace_back(index, own);

@@ -15,7 +15,7 @@ Rendezvous::Rendezvous(int64_t participants) : able_(participants) {
   if (participants < 1)
     throw_error("Rendezvous: no participants; expected 1 or more, got {}; give devices", participants);
   began_ns_ = recorded_begin_ns(Recorded::kSpans);
-  participants_.reserve(static_cast<size_t>(participants));
+  participants_.reserve(participants);
   for (int64_t i = 0; i < participants; ++i) participants_.push_back(std::make_unique<Participant>());
   at_failure_.reserve(participants_.size());  // a failure must reach all, also where memory is short
 }
@@ -41,7 +41,7 @@ int64_t Rendezvous::group(const std::vector<int64_t>& members) {
   }
   const auto number = static_cast<int64_t>(groups_.size());
   std::vector<bool> has(participants_.size());
-  for (const int64_t member : members) has[static_cast<size_t>(member)] = true;
+  for (const int64_t member : members) has[member] = true;
   groups_.reserve(groups_.size() + 1);
   Group made{members, std::move(has), nullptr};
   group_numbers_.emplace(members, number);
@@ -56,9 +56,9 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
     throw_error("Rendezvous: there is no group {}; expected 0 to {}; make it by group()", group,
                 static_cast<int64_t>(groups_.size()) - 1);
   }
-  Participant& self = *participants_[static_cast<size_t>(participant)];
-  Group& joined = groups_[static_cast<size_t>(group)];
-  if (self.standing.state != State::kRunning || !joined.has[static_cast<size_t>(participant)]) {
+  Participant& self = *participants_[participant];
+  Group& joined = groups_[group];
+  if (self.standing.state != State::kRunning || !joined.has[participant]) {
     throw_error(
         "Rendezvous: participant {} cannot arrive at group {}: it waits, works, has ended or is not a member; expected a "
         "running member; arrive once at a time",
@@ -90,7 +90,7 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   self.standing.state = State::kWaiting;
   --able_;
   const bool hopeless = finished_ > 0 && std::ranges::any_of(joined.members, [&](int64_t member) {
-                          return participants_[static_cast<size_t>(member)]->standing.state == State::kFinished;
+                          return participants_[member]->standing.state == State::kFinished;
                         });
   if (hopeless) fail_locked(Failure::kEarlyExit);
   find_deadlock_locked();
@@ -103,7 +103,7 @@ void Rendezvous::note_time_locked(int64_t participant) {
   const int64_t now_ns = clock_ns();
   const int64_t thread = trace_thread();
   int64_t& began_ns = turn_began_ns_[thread];
-  Participant& self = *participants_[static_cast<size_t>(participant)];
+  Participant& self = *participants_[participant];
   const int64_t since_ns = std::max({began_ns, self.delivered_ns, began_ns_});
   self.time = {participant, now_ns, since_ns == 0 ? 0 : now_ns - since_ns, thread};
   began_ns = now_ns;
@@ -112,11 +112,11 @@ void Rendezvous::note_time_locked(int64_t participant) {
 std::vector<Rendezvous::ArrivalTime> Rendezvous::arrival_times(int64_t participant) const {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  const Participant& self = *participants_[static_cast<size_t>(participant)];
+  const Participant& self = *participants_[participant];
   if (self.standing.state != State::kWorking) return {};
   std::vector<ArrivalTime> times;
-  for (const int64_t member : groups_[static_cast<size_t>(self.standing.group)].members) {
-    times.push_back(participants_[static_cast<size_t>(member)]->time);
+  for (const int64_t member : groups_[self.standing.group].members) {
+    times.push_back(participants_[member]->time);
   }
   return times;
 }
@@ -124,14 +124,14 @@ std::vector<Rendezvous::ArrivalTime> Rendezvous::arrival_times(int64_t participa
 void Rendezvous::delivered(int64_t participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  Participant& self = *participants_[static_cast<size_t>(participant)];
+  Participant& self = *participants_[participant];
   if (self.standing.state != State::kWorking) {
     throw_error("Rendezvous: participant {} has completed nothing; expected arrive() to report it first", participant);
   }
   self.collective->delivered = true;
   const int64_t now_ns = recorded_begin_ns(Recorded::kSpans);
-  for (const int64_t member : groups_[static_cast<size_t>(self.standing.group)].members) {
-    Participant& other = *participants_[static_cast<size_t>(member)];
+  for (const int64_t member : groups_[self.standing.group].members) {
+    Participant& other = *participants_[member];
     if (other.collective != self.collective) continue;
     other.delivered_ns = now_ns;
     if (member == participant) continue;
@@ -150,7 +150,7 @@ bool Rendezvous::may_go_locked(const Participant& self) const {
 bool Rendezvous::may_go(int64_t participant) const {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  return may_go_locked(*participants_[static_cast<size_t>(participant)]);
+  return may_go_locked(*participants_[participant]);
 }
 
 void Rendezvous::append_resumable(const std::vector<size_t>& waiting, std::vector<size_t>& resumable) const {
@@ -164,7 +164,7 @@ bool Rendezvous::wait(int64_t participant, std::optional<double> seconds) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   const auto over = [&] { return seconds && std::chrono::duration<double>(Clock::now() - begin).count() >= *seconds; };
-  Participant& self = *participants_[static_cast<size_t>(participant)];
+  Participant& self = *participants_[participant];
   std::unique_lock lock(mutex_);
   while (!may_go_locked(self)) {
     if (over()) {
@@ -201,13 +201,13 @@ void Rendezvous::restart() {
 void Rendezvous::finished(int64_t participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  Participant& self = *participants_[static_cast<size_t>(participant)];
+  Participant& self = *participants_[participant];
   if (self.standing.state == State::kRunning || self.standing.state == State::kWorking) --able_;
   self.standing.state = State::kFinished;
   ++finished_;
   if (failure_ != Failure::kNone) return;
   for (const Group& each : groups_) {
-    if (each.open && each.has[static_cast<size_t>(participant)]) {
+    if (each.open && each.has[participant]) {
       fail_locked(Failure::kEarlyExit);
       return;
     }
@@ -218,7 +218,7 @@ void Rendezvous::finished(int64_t participant) {
 void Rendezvous::raised(int64_t participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  Participant& self = *participants_[static_cast<size_t>(participant)];
+  Participant& self = *participants_[participant];
   if (self.standing.state == State::kRunning || self.standing.state == State::kWorking) --able_;
   self.standing.state = State::kRaised;
   fail_locked(Failure::kBody);

@@ -21,30 +21,29 @@ bool can_adopt(const HostView& view, const Block* block, const MemorySpace& spac
 ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std::vector<AdoptedPart> parts,
                std::string_view operation) {
   const Shards shards = sharding->shards(shape, operation);
-  const auto count = static_cast<size_t>(shards.size());
-  if (parts.size() != count) {
+  if (std::ssize(parts) != shards.size()) {
     throw_error("{}: {} parts for a sharding with {} distinct buffers; expected one part for each buffer", operation,
-                parts.size(), count);
+                parts.size(), shards.size());
   }
-  std::vector<BufferRef> memory(count);
-  std::vector<bool> is_copied(count);
+  BufferRefs memory(shards.size());
+  IdVector<BufferId, bool> is_copied(shards.size());
   for (const Shard& shard : shards) {
-    const auto b = static_cast<size_t>(shard.buffer);
     const Dims& expected = shard.box.shape;
-    const HostView& view = parts[b].view;
+    AdoptedPart& part = parts[shard.buffer.number()];
+    const HostView& view = part.view;
     if (view.shape != expected || view.dtype != dtype) {
-      throw_error("{}: part {} does not fit; expected {}{}, got {}{}", operation, b, name(dtype), to_string(expected),
-                  name(view.dtype), to_string(view.shape));
+      throw_error("{}: part {} does not fit; expected {}{}, got {}{}", operation, shard.buffer.number(), name(dtype),
+                  to_string(expected), name(view.dtype), to_string(view.shape));
     }
-    is_copied[b] = !parts[b].memory.block;
-    memory[b] = std::move(parts[b].memory);
+    is_copied[shard.buffer] = !part.memory.block;
+    memory[shard.buffer] = std::move(part.memory);
   }
   auto storage = Storage::adopt(sharding, shards, dtype, std::move(memory), operation);
   CopyBatch batch;
-  for (size_t b = 0; b < count; ++b) {
-    const HostView& view = parts[b].view;
+  for (const BufferId b : is_copied.ids()) {
+    const HostView& view = parts[b.number()].view;
     if (!is_copied[b] || checked_product(view.shape, operation) == 0) continue;
-    batch.add(StridedCopy(storage->device_data(static_cast<int64_t>(b)), row_major_strides(view.shape, itemsize(dtype)),
+    batch.add(StridedCopy(storage->device_data(b), row_major_strides(view.shape, itemsize(dtype)),
                           static_cast<const std::byte*>(view.data), view.byte_strides, view.shape, itemsize(dtype)),
               -1);
   }

@@ -94,7 +94,7 @@ class Assembler {
       : assembly_(std::move(assembly)),
         sharding_(*assembly_.sharding),
         devices_(*sharding_.devices()),
-        part_of_(static_cast<size_t>(sharding_.num_devices()), -1) {}
+        part_of_(sharding_.num_devices(), -1) {}
 
   ArrayRef make() {
     match_devices();
@@ -104,7 +104,7 @@ class Assembler {
     check_shapes(shape, domains);
     raise();
     const LayoutRef layout = assembly_.parts.empty() ? nullptr : common_layout();
-    std::vector<BufferRef> buffers = take_buffers();
+    BufferRefs buffers = take_buffers();
     raise();
 
     std::vector<EventRef> ready;
@@ -118,9 +118,9 @@ class Assembler {
   }
 
  private:
-  const Array& part(int64_t number) const { return *assembly_.parts[static_cast<size_t>(number)].array; }
-  int64_t part_at(int64_t position) const { return part_of_[static_cast<size_t>(position)]; }
-  int64_t position(int64_t i) const { return devices_.addressable_position(i); }
+  const Array& part(int64_t number) const { return *assembly_.parts[number].array; }
+  int64_t part_at(Position position) const { return part_of_[position]; }
+  Position position(int64_t i) const { return devices_.addressable_position(i); }
 
   template <class... Args>
   void fault(fmt::format_string<Args...> format, Args&&... args) {
@@ -141,10 +141,10 @@ class Assembler {
       fault("{} has {} entries; expected {}, one for each device {}of {}", assembly_.name, count, expected,
             devices_.is_fully_addressable() ? "" : "of this process ", sharding_.to_string());
     }
-    std::unordered_map<const Device*, int64_t> position_of;
+    std::unordered_map<const Device*, Position> position_of;
     for (int64_t i = 0; i < expected; ++i) position_of[devices_[position(i)]] = position(i);
     for (int64_t i = 0; i < count; ++i) {
-      const Assembly::Part& each = assembly_.parts[static_cast<size_t>(i)];
+      const Assembly::Part& each = assembly_.parts[i];
       if (!each.fault.empty()) fault_of(i, "{}", each.fault);
       if (!each.array) continue;
       const Array& array = *each.array;
@@ -169,7 +169,7 @@ class Assembler {
         fault_of(i, "is in {} memory; expected {}, the memory kind of the sharding",
                  to_string(array.sharding()->memory_kind()), to_string(sharding_.memory_kind()));
       }
-      int64_t& taken = part_of_[static_cast<size_t>(found->second)];
+      int64_t& taken = part_of_[found->second];
       if (taken >= 0) {
         fault_of(i, "is on {} as {}[{}] is; expected distinct devices", device->to_string(), assembly_.name, taken);
         continue;
@@ -199,7 +199,7 @@ class Assembler {
     if (first_ < 0) raise();
     if (!has_dtype) assembly_.dtype = part(first_).dtype();
     for (int64_t i = 0; i < static_cast<int64_t>(assembly_.parts.size()); ++i) {
-      if (!assembly_.parts[static_cast<size_t>(i)].array || part(i).dtype() == *assembly_.dtype) continue;
+      if (!assembly_.parts[i].array || part(i).dtype() == *assembly_.dtype) continue;
       if (has_dtype) {
         fault_of(i, "has dtype {}; expected {}", artifex_devices::name(part(i).dtype()),
                  artifex_devices::name(*assembly_.dtype));
@@ -217,7 +217,7 @@ class Assembler {
     for (int64_t d = 0; d < shape.size(); ++d) {
       if (grid.parts(d) == 1) continue;
       Dims sizes(grid.parts(d), shape[d]);  // by coordinate; missing parts count as the first part
-      for (int64_t p = 0; p < sharding_.num_devices(); ++p) {
+      for (const Position p : sharding_.positions()) {
         if (part_at(p) < 0 || part(part_at(p)).rank() != shape.size()) continue;
         sizes[grid.tile_coordinate(grid.tile(p), d)] = part(part_at(p)).shape()[d];
       }
@@ -228,9 +228,9 @@ class Assembler {
   }
 
   void check_shapes(const Dims& shape, const ShardDomains& domains) {
-    for (int64_t p = 0; p < sharding_.num_devices(); ++p) {
+    for (const Position p : sharding_.positions()) {
       if (part_at(p) < 0) continue;
-      const Dims whole = domains.domain(sharding_.grid().tile(p)).shape;
+      const Dims whole = domains.domain(p).shape;
       Dims expected = whole;
       if (assembly_.is_stack) {
         expected = Dims(whole.size() - 1, 0);
@@ -239,7 +239,7 @@ class Assembler {
       if (part(part_at(p)).shape() == expected) continue;
       fault_of(part_at(p), "has shape {}; expected {}, the part of shape {} on {}",
                artifex_devices::to_string(part(part_at(p)).shape()), artifex_devices::to_string(expected),
-               artifex_devices::to_string(shape), (*sharding_.devices())[p]->to_string());
+               artifex_devices::to_string(shape), sharding_.device(p).to_string());
     }
   }
 
@@ -256,14 +256,14 @@ class Assembler {
   }
 
   /// The memory of each distinct shard; replicas of it must be the same.
-  std::vector<BufferRef> take_buffers() {
-    std::vector<BufferRef> buffers(static_cast<size_t>(sharding_.buffers().size()));
-    std::vector<int64_t> owner(buffers.size(), -1);
+  BufferRefs take_buffers() {
+    BufferRefs buffers(sharding_.buffers().size());
+    IdVector<BufferId, int64_t> owner(buffers.size(), -1);
     for (int64_t i = 0; i < devices_.addressable_count(); ++i) {
-      const int64_t p = position(i);
-      const auto b = static_cast<size_t>(sharding_.buffer_at(p));
+      const Position p = position(i);
+      const BufferId b = sharding_.buffer_at(p);
       const Array& array = part(part_at(p));
-      BufferRef memory = array.storage()->buffer(array.buffer_number(0));
+      BufferRef memory = array.storage()->buffer(array.buffer_at(Position(0)));
       if (owner[b] < 0) {
         owner[b] = part_at(p);
         buffers[b] = std::move(memory);
@@ -274,8 +274,8 @@ class Assembler {
       part(owner[b]).block_until_ready();
       check_interrupt();
       if (are_equal(memory.device_data(), buffers[b].device_data(), array.nbytes(), *devices_.client())) continue;
-      fault_of(part_at(p), "on {} differs from {}[{}], of which it is a replica",
-               (*sharding_.devices())[p]->to_string(), assembly_.name, owner[b]);
+      fault_of(part_at(p), "on {} differs from {}[{}], of which it is a replica", sharding_.device(p).to_string(),
+               assembly_.name, owner[b]);
     }
     return buffers;
   }
@@ -292,8 +292,8 @@ class Assembler {
   Assembly assembly_;
   const Sharding& sharding_;
   const DeviceList& devices_;
-  std::vector<int64_t> part_of_;  // by position, -1: none
-  int64_t first_ = -1;            // the first part that is where it should be
+  IdVector<Position, int64_t> part_of_;  // -1: none
+  int64_t first_ = -1;                   // the first part that is where it should be
   int faults_ = 0;
   int deleted_ = 0;
   std::string errors_;
@@ -308,13 +308,13 @@ ShardWriter::ShardWriter(Dims shape, DType dtype, ShardingRef sharding, std::str
       dtype_(dtype),
       sharding_(std::move(sharding)),
       storage_(Storage::allocate(sharding_, sharding_->domains(shape_, operation), dtype_, operation)),
-      is_written_(static_cast<size_t>(storage_->buffer_count()), false) {}
+      is_written_(storage_->buffer_count()) {}
 
-bool ShardWriter::write(int64_t position, const HostView& source) {
-  const int64_t buffer = sharding_->buffer_at(position);
+bool ShardWriter::write(Position position, const HostView& source) {
+  const BufferId buffer = sharding_->buffer_at(position);
   const int64_t size = itemsize(dtype_);
   const int64_t bytes = storage_->buffer_bytes(buffer);
-  if (!is_written_[static_cast<size_t>(buffer)]) {
+  if (!is_written_[buffer]) {
     copy_in(buffer, source);
     return true;
   }
@@ -323,21 +323,20 @@ bool ShardWriter::write(int64_t position, const HostView& source) {
   if (is_dense(source.shape, source.byte_strides, size)) {
     return are_equal(static_cast<const std::byte*>(source.data), storage_->device_data(buffer), bytes, client);
   }
-  const Device& device = *(*sharding_->devices())[position];
+  const Device& device = sharding_->device(position);
   const BlockRef row_major = device.arena().allocate(bytes);
   copy_dense(row_major->host_data(), source, device);
   return are_equal(row_major->host_data(), storage_->device_data(buffer), bytes, client);
 }
 
 void ShardWriter::write_everywhere(const HostView& source) {
-  for (int64_t b = 0; b < storage_->buffer_count(); ++b) copy_in(b, source);
+  for (const BufferId b : is_written_.ids()) copy_in(b, source);
 }
 
-void ShardWriter::copy_in(int64_t buffer, const HostView& source) {
-  is_written_[static_cast<size_t>(buffer)] = true;
+void ShardWriter::copy_in(BufferId buffer, const HostView& source) {
+  is_written_[buffer] = true;
   const int64_t bytes = storage_->buffer_bytes(buffer);
-  const Device& device = *(*sharding_->devices())[sharding_->position_of(buffer)];
-  if (bytes > 0) copy_dense(storage_->device_data(buffer), source, device);
+  if (bytes > 0) copy_dense(storage_->device_data(buffer), source, sharding_->device(buffer));
   g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
   run_.bytes += bytes;
 }

@@ -45,20 +45,20 @@ class ShardWriter {
 
   /// Copies the part at `position`, of the array's dtype; `source` has been read when it returns. For
   /// a replica that shares its memory with an earlier position the bits are compared instead: false if they differ.
-  bool write(int64_t position, const HostView& source);
+  bool write(Position position, const HostView& source);
   /// Copies the value of a fully replicated array to all devices of this process.
   void write_everywhere(const HostView& source);
   /// All positions of this process were written.
   ArrayRef finish();
 
  private:
-  void copy_in(int64_t buffer, const HostView& source);
+  void copy_in(BufferId buffer, const HostView& source);
 
   Dims shape_;
   DType dtype_;
   ShardingRef sharding_;
   std::shared_ptr<Storage> storage_;
-  std::vector<bool> is_written_;  // by buffer
+  IdVector<BufferId, bool> is_written_;
   TransferRun run_{recorded_begin_ns(Recorded::kTransfers)};
 };
 

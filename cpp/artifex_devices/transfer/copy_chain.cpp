@@ -75,7 +75,7 @@ void CopyChain::flush() {
 
 void CopyChain::copy_one(std::byte* to, const std::byte* from) {
   if (dense_bytes_ > 0) {
-    std::memcpy(to, from, static_cast<size_t>(dense_bytes_));
+    std::memcpy(to, from, dense_bytes_);
     return;
   }
   if (!one_ || !one_->shift(distance(one_to_, to), distance(one_from_, from))) one_.emplace(form_.copy(to, from));

@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::string_view kCrossOperation = "device_put";
 
-const BufferPlace& at(const WorldPlaces& places, int64_t number) { return places.places[static_cast<size_t>(number)]; }
-
-int64_t local(const WorldPlaces& places, int64_t number) { return places.local_numbers[static_cast<size_t>(number)]; }
-
 /// Cuts a box into boxes of at most `most` bytes that follow each other in row-major order: along its first dimensions,
 /// never within a row of the last one that must be cut.
 void cut(const IndexDomain& box, int64_t itemsize, int64_t most, std::vector<IndexDomain>* pieces) {
@@ -69,12 +65,10 @@ CrossReshard::CrossReshard(ArrayRef source, ShardingRef sharding, const ReshardO
   const auto count = static_cast<size_t>(client()->process_count());
   plan_ = make_plan(*source_, *sharding_, from_, to_, copies_all(*source_, *sharding_, options_));
   buffers_of_.resize(count);
-  for (size_t i = 0; i < to_.places.size(); ++i) {
-    buffers_of_[static_cast<size_t>(to_.places[i].process)].push_back(static_cast<int64_t>(i));
-  }
+  for (const PlaceId i : to_.places.ids()) buffers_of_[to_.places[i].process].push_back(i);
   find_processes();
   cuts_of_.resize(count);
-  for (const int process : processes_) cuts_of_[static_cast<size_t>(process)] = plan_->cuts_of_process(process);
+  for (const int process : processes_) cuts_of_[process] = plan_->cuts_of_process(process);
   find_owners();
   const int own = client()->process_index();
   const int all = client()->process_count();
@@ -92,21 +86,21 @@ void CrossReshard::find_processes() {
   const auto count = static_cast<size_t>(client()->process_count());
   std::vector<bool> is_open(count, false);
   for (const WorldPlaces* places : {&from_, &to_}) {
-    for (const BufferPlace& place : places->places) is_open[static_cast<size_t>(place.process)] = true;
+    for (const BufferPlace& place : places->places) is_open[place.process] = true;
   }
   int64_t open = std::ranges::count(is_open, true);
   const auto add = [&](int process) {
-    if (!is_open[static_cast<size_t>(process)]) return;
-    is_open[static_cast<size_t>(process)] = false;
+    if (!is_open[process]) return;
+    is_open[process] = false;
     processes_.push_back(process);
     --open;
   };
-  for (size_t i = 0; i < to_.places.size() && open > 0; ++i) {
-    const auto number = static_cast<int64_t>(i);
-    for (ReshardRuns runs(*plan_, number); open > 0 && runs.next();) {
+  for (const PlaceId i : to_.places.ids()) {
+    if (open == 0) break;
+    for (ReshardRuns runs(*plan_, i); open > 0 && runs.next();) {
       const ReshardRun& run = runs.run();
       for (int64_t k = 0; k < run.count; ++k) {
-        const int sender = at(from_, plan_->source_of(run.tile + k * run.tile_step, number)).process;
+        const int sender = from_.places[plan_->source_of(run.tile + k * run.tile_step, i)].process;
         if (sender == to_.places[i].process) continue;
         add(sender);
         add(to_.places[i].process);
@@ -119,21 +113,21 @@ void CrossReshard::find_processes() {
 void CrossReshard::find_owners() {
   constexpr int kNone = -1;
   constexpr int kSeveral = -2;
-  std::vector<int> owners(static_cast<size_t>(from_domains_.grid().tiles()), kNone);
+  IdVector<TileId, int> owners(from_domains_.grid().tiles(), kNone);
   for (const BufferPlace& place : from_.places) {
-    int& owner = owners[static_cast<size_t>(place.tile)];
+    int& owner = owners[place.tile];
     owner = owner == kNone || owner == place.process ? place.process : kSeveral;
   }
   std::vector<int64_t> owned(cuts_of_.size(), 0);
   for (const int owner : owners) {
-    if (owner >= 0) ++owned[static_cast<size_t>(owner)];
+    if (owner >= 0) ++owned[owner];
   }
   holds_its_cuts_.resize(cuts_of_.size(), false);
   for (const int process : processes_) {
-    const CutRange& cuts = cuts_of_[static_cast<size_t>(process)];
+    const CutRange& cuts = cuts_of_[process];
     int64_t tiles = 1;
     for (int64_t d = 0; d < cuts.first.size(); ++d) tiles *= std::max<int64_t>(0, cuts.last[d] - cuts.first[d] + 1);
-    holds_its_cuts_[static_cast<size_t>(process)] = owned[static_cast<size_t>(process)] == tiles;
+    holds_its_cuts_[process] = owned[process] == tiles;
   }
 }
 
@@ -141,12 +135,12 @@ template <class F>
 void CrossReshard::for_parts(const Parts& parts, F&& f) const {
   int64_t skipped = parts.skipped;
   int64_t left = parts.count < 0 ? INT64_MAX : parts.count;
-  const std::vector<int64_t>& buffers = buffers_of_[static_cast<size_t>(parts.receiver)];
-  const bool all_are_sent = holds_its_cuts_[static_cast<size_t>(parts.sender)];
+  const std::vector<PlaceId>& buffers = buffers_of_[parts.receiver];
+  const bool all_are_sent = holds_its_cuts_[parts.sender];
   std::vector<IndexDomain> pieces;
   for (size_t b = parts.first; b < buffers.size() && left > 0; ++b) {
-    const auto is_sent = [&](int64_t tile) {
-      return at(from_, plan_->source_of(tile, buffers[b])).process == parts.sender;
+    const auto is_sent = [&](TileId tile) {
+      return from_.places[plan_->source_of(tile, buffers[b])].process == parts.sender;
     };
     // Calls f for consecutive entries, without those to be left out.
     const auto emit = [&](Part part, int64_t count) {
@@ -154,11 +148,11 @@ void CrossReshard::for_parts(const Parts& parts, F&& f) const {
       skipped -= out;
       part.count = std::min(count - out, left);
       left -= part.count;
-      part.tile += out * part.tile_step;
+      part.tile = part.tile + out * part.tile_step;
       if (out > 0) part.box.origin[part.dimension] += out * part.box.shape[part.dimension];
       if (part.count > 0) f(std::as_const(part), b);
     };
-    for (ReshardRuns runs(*plan_, buffers[b], &cuts_of_[static_cast<size_t>(parts.sender)]); left > 0 && runs.next();) {
+    for (ReshardRuns runs(*plan_, buffers[b], &cuts_of_[parts.sender]); left > 0 && runs.next();) {
       const ReshardRun& run = runs.run();
       for (int64_t i = 0, end = 0; i < run.count; i = end + 1) {
         end = all_are_sent ? run.count : i;
@@ -179,7 +173,7 @@ void CrossReshard::for_parts(const Parts& parts, F&& f) const {
             one.box = std::move(piece);
             emit(std::move(one), 1);
           }
-          part.tile += run.tile_step;
+          part.tile = part.tile + run.tile_step;
           if (k + 1 < end) part.box.origin[run.dimension] += run.box.shape[run.dimension];
         }
       }
@@ -228,16 +222,15 @@ std::string CrossReshard::identity() const {
 void CrossReshard::begin() {
   begin_ns_ = recorded_begin_ns(Recorded::kTransfers);
   source_->block_until_ready();
-  for (int64_t b = 0; b < source_->sharding()->buffers().size(); ++b) {
-    const bool is_whole = source_->position_in_storage() < 0;
-    held_.push_back(source_->storage()->buffer(is_whole ? b : source_->buffer_number(0)));
+  for (const BufferId b : source_->sharding()->buffers().ids()) {
+    held_.push_back(source_->storage()->buffer(source_->is_shard() ? source_->buffer_at(Position(0)) : b));
   }
-  only_buffer_.resize(static_cast<size_t>(from_domains_.grid().tiles()), nullptr);
-  std::vector<bool> is_known(only_buffer_.size(), false);
-  for (size_t i = 0; i < from_.places.size(); ++i) {
-    const auto tile = static_cast<size_t>(from_.places[i].tile);
-    const int64_t mine = from_.local_numbers[i];
-    only_buffer_[tile] = mine >= 0 && !is_known[tile] ? held_[static_cast<size_t>(mine)].device_data() : nullptr;
+  only_buffer_ = IdVector<TileId, std::byte*>(from_domains_.grid().tiles());
+  IdVector<TileId, bool> is_known(only_buffer_.size());
+  for (const PlaceId i : from_.places.ids()) {
+    const TileId tile = from_.places[i].tile;
+    const BufferId mine = from_.local_buffers[i];
+    only_buffer_[tile] = !mine.is_none() && !is_known[tile] ? held_[mine].device_data() : nullptr;
     is_known[tile] = true;
   }
   moved_ = execute_plan(*source_, sharding_, options_, plan_, from_, to_);
@@ -246,12 +239,12 @@ void CrossReshard::begin() {
 CrossReshard::Place CrossReshard::place(const Part& part, Side side) const {
   const bool is_from = side == kFrom;
   const WorldPlaces& places = is_from ? from_ : to_;
-  const int64_t number = is_from ? plan_->source_of(part.tile, part.destination) : part.destination;
-  const IndexDomain tile = (is_from ? from_domains_ : to_domains_).domain(at(places, number).tile);
+  const PlaceId number = is_from ? plan_->source_of(part.tile, part.destination) : part.destination;
+  const IndexDomain tile = (is_from ? from_domains_ : to_domains_).domain(places.places[number].tile);
   const Layout* layout = is_from ? source_->layout().get() : layout_.get();
-  const int64_t mine = local(places, number);
-  Place found{is_from ? held_[static_cast<size_t>(mine)] : moved_.storage->buffer(mine),
-              buffer_strides(layout, tile.shape, itemsize_), client()->device(at(places, number).device)->lane()};
+  const BufferId mine = places.local_buffers[number];
+  Place found{is_from ? held_[mine] : moved_.storage->buffer(mine), buffer_strides(layout, tile.shape, itemsize_),
+              client()->device(places.places[number].device)->lane()};
   for (int64_t d = 0; d < part.box.rank(); ++d) {
     found.memory.offset += (part.box.origin[d] - tile.origin[d]) * found.strides[d];
   }
@@ -283,10 +276,9 @@ void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed, Sink&&
     }
     sink.begin({part.box.shape, dense, first.strides, itemsize_, 0, first.lane});
     const auto start = [&](int64_t i) {
-      const int64_t tile = part.tile + i * part.tile_step;
-      if (std::byte* const only = only_buffer_[static_cast<size_t>(tile)]) return only;
-      const int64_t source = plan_->source_of(tile, part.destination);
-      return held_[static_cast<size_t>(local(from_, source))].device_data();
+      const TileId tile = part.tile + i * part.tile_step;
+      if (std::byte* const only = only_buffer_[tile]) return only;
+      return held_[from_.local_buffers[plan_->source_of(tile, part.destination)]].device_data();
     };
     const int64_t offset = first.memory.device_data() - start(0);  // the same in each tile
     for (int64_t i = 0; i < part.count; ++i, packed += part.bytes) sink.add(packed, start(i) + offset);
@@ -306,12 +298,10 @@ void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed) const 
   client()->executor().run(batch);
 }
 
-void CrossReshard::pack(int64_t i, std::byte* packed) const {
-  copy(send_parts_[static_cast<size_t>(i)], kFrom, packed);
-}
+void CrossReshard::pack(int64_t i, std::byte* packed) const { copy(send_parts_[i], kFrom, packed); }
 
 void CrossReshard::unpack(int64_t i, const std::byte* packed) const {
-  copy(receive_parts_[static_cast<size_t>(i)], kTo, const_cast<std::byte*>(packed));  // only read on this way
+  copy(receive_parts_[i], kTo, const_cast<std::byte*>(packed));  // only read on this way
 }
 
 ArrayRef CrossReshard::finish() {

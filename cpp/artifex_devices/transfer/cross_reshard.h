@@ -54,8 +54,8 @@ class CrossReshard {
   const std::vector<Message>& receives() const noexcept { return receives_; }
   /// The message's bytes in the source, or their place in the result, if they are contiguous there; else without a
   /// block: they must be packed or unpacked.
-  BufferRef send_in_place(int64_t i) const { return in_place(send_parts_[static_cast<size_t>(i)], kFrom); }
-  BufferRef receive_in_place(int64_t i) const { return in_place(receive_parts_[static_cast<size_t>(i)], kTo); }
+  BufferRef send_in_place(int64_t i) const { return in_place(send_parts_[i], kFrom); }
+  BufferRef receive_in_place(int64_t i) const { return in_place(receive_parts_[i], kTo); }
   /// Between the buffers and `packed`, which has the message's bytes.
   void pack(int64_t i, std::byte* packed) const;
   void unpack(int64_t i, const std::byte* packed) const;
@@ -68,9 +68,9 @@ class CrossReshard {
   /// Boxes of one shape that follow each other along one dimension, each from the same place of a source tile of its
   /// own; or a piece of a box that is longer than a message.
   struct Part {
-    int64_t tile = 0;  // of the source, that the first box is read from
+    TileId tile;  // of the source, that the first box is read from
     int64_t tile_step = 0;
-    int64_t destination = 0;  // number of the world's buffer
+    PlaceId destination;
     int64_t dimension = 0;
     IndexDomain box;    // the first one
     int64_t bytes = 0;  // of one box
@@ -114,7 +114,7 @@ class CrossReshard {
   WorldPlaces from_;
   WorldPlaces to_;
   std::shared_ptr<const ReshardPlan> plan_;       // of the world
-  std::vector<std::vector<int64_t>> buffers_of_;  // of the destination, by process
+  std::vector<std::vector<PlaceId>> buffers_of_;  // of the destination, by process
   std::vector<CutRange> cuts_of_;                 // of the source, by process
   std::vector<bool> holds_its_cuts_;              // by process: whether no other holds a tile in its cuts_of_
   std::vector<int> processes_;
@@ -122,8 +122,8 @@ class CrossReshard {
   std::vector<Message> receives_;
   std::vector<Parts> send_parts_;
   std::vector<Parts> receive_parts_;
-  std::vector<BufferRef> held_;          // of the source, by its numbers here
-  std::vector<std::byte*> only_buffer_;  // by source tile: the memory of its one buffer, null unless that is here
+  BufferRefs held_;                           // of the source
+  IdVector<TileId, std::byte*> only_buffer_;  // of the source: the memory of its one buffer, null unless that is here
   PendingStorage moved_;
   int64_t begin_ns_ = 0;  // recorded_begin_ns(Recorded::kTransfers)
 };

@@ -35,17 +35,18 @@ BufferRef find_whole(const Array& array, const ShardDomains& domains) {
   if (!array.is_host_readable()) return {};
   const bool one_tile = domains.grid().tiles() == 1;  // perhaps several buffers, each on its arena
   if (one_tile || (!array.layout() && row_major_run(*array.storage(), domains)))
-    return array.storage()->buffer(array.position_in_storage() < 0 ? 0 : array.buffer_number(0));
+    return array.storage()->buffer(array.is_shard() ? array.buffer_at(Position(0)) : BufferId(0));
   return {};
 }
 
 /// For each tile a position of this process that holds it.
-std::vector<int64_t> positions_of_tiles(const Sharding& sharding) {
+IdVector<TileId, Position> positions_of_tiles(const Sharding& sharding) {
   const TileGrid& grid = sharding.grid();
-  std::vector<int64_t> positions(static_cast<size_t>(grid.tiles()), -1);
-  for (int64_t b = sharding.buffers().size() - 1; b >= 0; --b) {
-    const int64_t position = sharding.position_of(b);
-    positions[static_cast<size_t>(grid.tile(position))] = position;
+  IdVector<TileId, Position> positions(grid.tiles());
+  for (const BufferId b : sharding.buffers().ids()) {
+    const Position position = sharding.position_of(b);
+    Position& found = positions[grid.tile(position)];
+    if (found.is_none()) found = position;
   }
   return positions;
 }
@@ -54,30 +55,27 @@ std::vector<int64_t> positions_of_tiles(const Sharding& sharding) {
 std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& domains, void* data,
                                      const Dims& byte_strides) {
   const Sharding& sharding = *array.sharding();
-  const TileGrid& grid = sharding.grid();
   const int64_t size = itemsize(array.dtype());
   auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_host_bytes);
-  const auto tiles = array.position_in_storage() < 0 ? Tiling::of(*array.storage(), domains, array.layout().get(), size)
-                                                     : std::nullopt;
+  const auto tiles =
+      array.is_shard() ? std::nullopt : Tiling::of(*array.storage(), domains, array.layout().get(), size);
   if (tiles && array.size() > 0) {
-    batch->hold(array.storage()->buffer(0).block);
+    batch->hold(array.storage()->buffer(BufferId(0)).block);
     const Tiling whole{static_cast<std::byte*>(data), byte_strides, {}, 0};
     batch->add(tiling_copy(whole, *tiles, array.shape(), size), (*sharding.devices())[0]->lane());
     return batch;
   }
-  batch->reserve(grid.tiles());
-  const std::vector<int64_t> positions = positions_of_tiles(sharding);
-  for (const int64_t position : positions) {
-    const int64_t tile = grid.tile(position);
-    const IndexDomain box = domains.domain(tile);
+  batch->reserve(sharding.grid().tiles());
+  for (const Position position : positions_of_tiles(sharding)) {
+    const IndexDomain box = domains.domain(position);
     if (box.volume() == 0) continue;
     int64_t offset = 0;
     for (int64_t d = 0; d < box.rank(); ++d) offset += box.origin[d] * byte_strides[d];
-    BufferRef buffer = array.storage()->buffer(array.buffer_number(position));
+    BufferRef buffer = array.storage()->buffer(array.buffer_at(position));
     const StridedCopy copy(static_cast<std::byte*>(data) + offset, byte_strides, buffer.device_data(),
                            array.strides(box.shape), box.shape, size, array.nbytes());
     batch->hold(std::move(buffer.block));
-    batch->add(copy, (*sharding.devices())[position]->lane());
+    batch->add(copy, sharding.device(position).lane());
   }
   return batch;
 }

@@ -33,29 +33,28 @@ int64_t fill(const HostView& source, const Shards& shards, const Storage& storag
   Executor& executor = sharding.devices()->client()->executor();
   const bool is_inline = executor.is_inline(total);
   if (is_inline && !layout && run && is_dense(source.shape, source.byte_strides, size)) {
-    std::memcpy(run, source.data, static_cast<size_t>(total));
+    std::memcpy(run, source.data, total);
     return total;
   }
   CopyBatch batch;
-  const auto lane_of = [&](int64_t buffer) { return (*sharding.devices())[sharding.position_of(buffer)]->lane(); };
   int64_t written = 0;
-  const auto take = [&](const StridedCopy& copy, int64_t buffer) {
+  const auto take = [&](const StridedCopy& copy, BufferId buffer) {
     written += copy.bytes();
     if (is_inline) {
       copy.run();
     } else {
-      batch.add(copy, lane_of(buffer));
+      batch.add(copy, sharding.device(buffer).lane());
     }
   };
   if (const auto tiles = Tiling::of(storage, shards, layout, size)) {
     const Tiling whole{static_cast<std::byte*>(source.data), source.byte_strides, {}, 0};
-    take(tiling_copy(*tiles, whole, source.shape, size), 0);
+    take(tiling_copy(*tiles, whole, source.shape, size), BufferId(0));
   } else {
     batch.reserve(storage.buffer_count());
     int64_t lane_bytes = total;
     if (!is_inline && !sharding.devices()->on_one_arena()) {
       std::vector<int> lanes;
-      for (int64_t b = 0; b < storage.buffer_count(); ++b) lanes.push_back(lane_of(b));
+      for (const BufferId b : sharding.buffers().ids()) lanes.push_back(sharding.device(b).lane());
       lane_bytes = bytes_of_one_lane(total, std::move(lanes));
     }
     Dims strides = buffer_strides(layout, shards.shard_shape(), size);
@@ -75,7 +74,7 @@ int64_t fill(const HostView& source, const Shards& shards, const Storage& storag
 
 int64_t physical_bytes(const Storage& storage) noexcept {
   int64_t sum = 0;
-  for (int64_t b = 0; b < storage.buffer_count(); ++b) sum += storage.buffer_bytes(b);
+  for (const BufferId b : IdRange<BufferId>(storage.buffer_count())) sum += storage.buffer_bytes(b);
   return sum;
 }
 
@@ -127,7 +126,7 @@ ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, b
     throw_error("{}: may_alias=True shows the source's own memory: {}; leave may_alias out for a copy", kOperation,
                 wrong);
   }
-  std::vector<BufferRef> memory;
+  BufferRefs memory;
   memory.push_back({foreign_block(source.data, bytes, [owner = source.owner] {}), 0});
   auto storage = Storage::adopt(sharding, domains, source.dtype, std::move(memory), kOperation);
   return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed);

@@ -120,7 +120,7 @@ int cuda_ordinal(const Array& array) {
 
 std::shared_ptr<const HostView> cuda_view(const ArrayRef& array) {
   array->block_until_ready();
-  BufferRef buffer = array->storage()->buffer(array->buffer_number(0));
+  BufferRef buffer = array->storage()->buffer(array->buffer_at(Position(0)));
   buffer.block->mark_as_exported();
   auto view = std::make_shared<HostView>();
   view->data = array->nbytes() == 0 ? nullptr : buffer.device_data();
@@ -148,7 +148,7 @@ std::shared_ptr<const HostView> dlpack_view(const ArrayRef& array, bool copy) {
   auto copied = std::make_shared<HostView>(*view);
   BlockRef block = (*array->sharding()->devices())[0]->arena().allocate(array->nbytes());
   copied->data = block->host_data();
-  std::memcpy(copied->data, view->data, static_cast<size_t>(array->nbytes()));
+  std::memcpy(copied->data, view->data, array->nbytes());
   copied->owner = std::make_shared<BlockRef>(std::move(block));
   return copied;
 }
@@ -240,12 +240,12 @@ ArrayRef array_from_cuda(HostView source, const ShardingRef& sharding, std::opti
     storage = Storage::allocate(sharding, domains, source.dtype, kFromDlpack);
     const int64_t size = itemsize(source.dtype);
     CopyBatch batch(&g_transfer_counters.device_to_device_bytes);
-    batch.add(StridedCopy(storage->device_data(0), row_major_strides(source.shape, size),
+    batch.add(StridedCopy(storage->device_data(BufferId(0)), row_major_strides(source.shape, size),
                           static_cast<const std::byte*>(source.data), source.byte_strides, source.shape, size),
               -1);
     device.client().executor().run(batch);
   } else {
-    std::vector<BufferRef> memory;
+    BufferRefs memory;
     memory.push_back({space.foreign_block(source.data, source.nbytes(), [owner = source.owner] {}), 0});
     storage = Storage::adopt(sharding, domains, source.dtype, std::move(memory), kFromDlpack);
   }

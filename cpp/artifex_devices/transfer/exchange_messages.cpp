@@ -19,9 +19,7 @@ struct Direction {
   int in_flight = 0;
   int64_t packed = 0;  // bytes of packed messages in flight
 
-  const Message* next() const {
-    return begun < static_cast<int64_t>(messages.size()) ? &messages[static_cast<size_t>(begun)] : nullptr;
-  }
+  const Message* next() const { return begun < static_cast<int64_t>(messages.size()) ? &messages[begun] : nullptr; }
 };
 
 /// A message in flight.
@@ -43,8 +41,7 @@ class Flow {
       begin(receives);
       begin(sends);
       if (receives.in_flight + sends.in_flight == 0) return;
-      for (const int64_t number : exchange_.wait_some())
-        finish(std::exchange(started_[static_cast<size_t>(number)], {}));
+      for (const int64_t number : exchange_.wait_some()) finish(std::exchange(started_[number], {}));
     }
   }
 
@@ -78,7 +75,7 @@ class Flow {
     Direction& direction = *message.direction;
     --direction.in_flight;
     if (!message.packed.block) return;
-    direction.packed -= direction.messages[static_cast<size_t>(message.number)].bytes;
+    direction.packed -= direction.messages[message.number].bytes;
     if (!direction.is_send) reshard_.unpack(message.number, message.packed.host_data());
   }
 

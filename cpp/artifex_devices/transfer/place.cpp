@@ -215,11 +215,11 @@ bool is_already_placed(const Array& source, const Sharding& target) {
   }
   const ShardDomains held = from.domains(source.shape(), kDevicePut);
   const ShardDomains wanted = target.domains(source.shape(), kDevicePut);
-  std::unordered_map<const Device*, int64_t> tile_of;
-  for (int64_t p = 0; p < from.num_devices(); ++p) tile_of.emplace((*from.devices())[p], from.grid().tile(p));
-  for (int64_t p = 0; p < target.num_devices(); ++p) {
-    const auto found = tile_of.find((*target.devices())[p]);
-    if (found == tile_of.end() || held.domain(found->second) != wanted.domain(target.grid().tile(p))) return false;
+  std::unordered_map<const Device*, TileId> tile_of;
+  for (const Position p : from.positions()) tile_of.emplace(&from.device(p), from.grid().tile(p));
+  for (const Position p : target.positions()) {
+    const auto found = tile_of.find(&target.device(p));
+    if (found == tile_of.end() || held.domain(found->second) != wanted.domain(p)) return false;
   }
   return true;
 }

@@ -23,15 +23,14 @@ PlannedCopies::PlannedCopies(std::shared_ptr<const ReshardPlan> plan, End from, 
       to_(std::move(to)),
       cuts_(plan_->cuts_of_process(process)),
       is_one_process_(plan_->is_one_process()),
-      lane_bytes_(bytes_of_one_lane(plan_->bytes_copied(), to_.lanes)) {}
+      lane_bytes_(bytes_of_one_lane(plan_->bytes_copied(), to_.lanes.values())) {}
 
 /// Tells `sink` of each box that is copied within this process: begin() for each run, then add().
 template <class Sink>
-void PlannedCopies::for_boxes(int64_t destination, Sink& sink) const {
-  std::byte* const to = to_.data[static_cast<size_t>(destination)];
+void PlannedCopies::for_boxes(PlaceId destination, Sink& sink) const {
+  std::byte* const to = to_.data[destination];
   if (to == nullptr) return;
-  const IndexDomain tile =
-      plan_->destination().domain(plan_->destination_places()[static_cast<size_t>(destination)].tile);
+  const IndexDomain tile = plan_->destination().domain(plan_->destination_places()[destination].tile);
   const int64_t size = plan_->itemsize();
   const Dims to_strides = buffer_strides(to_.layout.get(), tile.shape, size);
   for (ReshardRuns runs(*plan_, destination, is_one_process_ ? nullptr : &cuts_); runs.next();) {
@@ -41,54 +40,52 @@ void PlannedCopies::for_boxes(int64_t destination, Sink& sink) const {
     const int64_t from_offset = offset_in(run.box, from_tile.origin, from_strides);
     const int64_t to_step = run.count > 1 ? run.box.shape[run.dimension] * to_strides[run.dimension] : 0;
     std::byte* at = to + offset_in(run.box, tile.origin, to_strides);
-    sink.begin(
-        {run.box.shape, to_strides, from_strides, size, lane_bytes_, to_.lanes[static_cast<size_t>(destination)]});
+    sink.begin({run.box.shape, to_strides, from_strides, size, lane_bytes_, to_.lanes[destination]});
     if (from_.tile_stride > 0) {
-      const std::byte* const from = from_.data[0] + run.tile * from_.tile_stride + from_offset;
+      const std::byte* const from = from_.data.front() + run.tile.number() * from_.tile_stride + from_offset;
       sink.add(BoxRun{at, from, run.count, to_step, run.tile_step * from_.tile_stride});
       continue;
     }
     for (int64_t i = 0; i < run.count; ++i, at += to_step) {
-      const int64_t source = plan_->source_of(run.tile + i * run.tile_step, destination);
-      if (const std::byte* from = from_.data[static_cast<size_t>(source)]) sink.add(at, from + from_offset);
+      const PlaceId source = plan_->source_of(run.tile + i * run.tile_step, destination);
+      if (const std::byte* from = from_.data[source]) sink.add(at, from + from_offset);
     }
   }
 }
 
-int64_t PlannedCopies::bytes_into(int64_t destination) const {
+int64_t PlannedCopies::bytes_into(PlaceId destination) const {
   int64_t bytes = 0;
-  if (to_.data[static_cast<size_t>(destination)] == nullptr) return bytes;
+  if (to_.data[destination] == nullptr) return bytes;
   if (is_one_process_) {
-    const int64_t tile = plan_->destination_places()[static_cast<size_t>(destination)].tile;
+    const TileId tile = plan_->destination_places()[destination].tile;
     return plan_->destination().domain(tile).volume() * plan_->itemsize();
   }
   for (ReshardRuns runs(*plan_, destination, &cuts_); runs.next();) {
     const ReshardRun& run = runs.run();
     for (int64_t i = 0; i < run.count; ++i) {
-      const int64_t source = plan_->source_of(run.tile + i * run.tile_step, destination);
-      if (from_.data[static_cast<size_t>(source)] != nullptr) bytes += run.bytes;
+      const PlaceId source = plan_->source_of(run.tile + i * run.tile_step, destination);
+      if (from_.data[source] != nullptr) bytes += run.bytes;
     }
   }
   return bytes;
 }
 
 void PlannedCopies::add_to(CopyBatch* batch, std::shared_ptr<const PlannedCopies> copies, const CopyEngine* engine) {
-  const auto count = static_cast<int64_t>(copies->to_.data.size());
   if (engine != nullptr || copies->plan_->copy_count() <= most_listed.load(std::memory_order_relaxed)) {
     batch->reserve(copies->plan_->copy_count());
     CopyLister lister(batch);
-    for (int64_t i = 0; i < count; ++i) copies->for_boxes(i, lister);
+    for (const PlaceId i : copies->to_.data.ids()) copies->for_boxes(i, lister);
     return;
   }
   struct Lane {
-    std::vector<int64_t> destinations;
+    std::vector<PlaceId> destinations;
     int64_t bytes = 0;
   };
   std::map<int, Lane> lanes;
-  for (int64_t i = 0; i < count; ++i) {
+  for (const PlaceId i : copies->to_.data.ids()) {
     const int64_t bytes = copies->bytes_into(i);
     if (bytes == 0) continue;
-    Lane& lane = lanes[copies->to_.lanes[static_cast<size_t>(i)]];
+    Lane& lane = lanes[copies->to_.lanes[i]];
     lane.destinations.push_back(i);
     lane.bytes += bytes;
   }
@@ -96,7 +93,7 @@ void PlannedCopies::add_to(CopyBatch* batch, std::shared_ptr<const PlannedCopies
     const auto units = static_cast<int64_t>(work.destinations.size());
     auto run = [copies, destinations = std::move(work.destinations)](int64_t first, int64_t last) {
       CopyChain chain;
-      for (int64_t i = first; i < last; ++i) copies->for_boxes(destinations[static_cast<size_t>(i)], chain);
+      for (int64_t i = first; i < last; ++i) copies->for_boxes(destinations[i], chain);
       chain.flush();
     };
     batch->add(CopyBatch::Bulk{lane, units, work.bytes, std::move(run)});

@@ -25,10 +25,10 @@ class PlannedCopies {
   /// The memory of one end, by the plan's number of each buffer: null where it is in another process, or, at the
   /// destination, where nothing is copied to it.
   struct End {
-    std::vector<std::byte*> data;
-    std::vector<int> lanes;   // of the destination's devices; not needed for the source
-    LayoutRef layout;         // of each buffer
-    int64_t tile_stride = 0;  // of the source, where the buffer of tile t begins t times this after that of tile 0
+    IdVector<PlaceId, std::byte*> data;
+    IdVector<PlaceId, int> lanes;  // of the destination's devices; not needed for the source
+    LayoutRef layout;              // of each buffer
+    int64_t tile_stride = 0;       // of the source, where the buffer of tile t begins t times this after that of tile 0
   };
 
   /// `process`: the number of this process in the plan's places.
@@ -40,8 +40,8 @@ class PlannedCopies {
 
  private:
   template <class Sink>
-  void for_boxes(int64_t destination, Sink& sink) const;
-  int64_t bytes_into(int64_t destination) const;
+  void for_boxes(PlaceId destination, Sink& sink) const;
+  int64_t bytes_into(PlaceId destination) const;
 
   std::shared_ptr<const ReshardPlan> plan_;
   End from_;

@@ -20,9 +20,8 @@ int process_of(const Sharding& sharding) {
 template <class BytesOf>
 void record_from_host(const Sharding& sharding, const TransferRun& run, BytesOf&& bytes_of) {
   RecordedTransfer transfer{TransferDirection::kHostToDevice, process_of(sharding), run};
-  for (int64_t b = 0; b < sharding.buffers().size(); ++b) {
-    const Device& device = *(*sharding.devices())[sharding.position_of(b)];
-    transfer.add(RouteEnd::host(), RouteEnd::of(device, sharding.memory_kind()), bytes_of(b));
+  for (const BufferId b : sharding.buffers().ids()) {
+    transfer.add(RouteEnd::host(), RouteEnd::of(sharding.device(b), sharding.memory_kind()), bytes_of(b));
   }
   transfer.commit();
 }
@@ -52,7 +51,7 @@ void RecordedTransfer::commit() {
 
 void record_put(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run) {
   const Shards shards = sharding.shards(shape, "device_put");
-  record_from_host(sharding, run, [&](int64_t buffer) { return shards[buffer].box.volume() * itemsize(dtype); });
+  record_from_host(sharding, run, [&](BufferId buffer) { return shards[buffer].box.volume() * itemsize(dtype); });
 }
 
 void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtype) {
@@ -61,17 +60,17 @@ void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtyp
     record_put(sharding, shape, dtype);
   } catch (const InvalidArgument&) {
     const int64_t bytes = checked_product(shape, "device_put") * itemsize(dtype);
-    record_from_host(sharding, {}, [&](int64_t) { return bytes; });
+    record_from_host(sharding, {}, [&](BufferId) { return bytes; });
   }
 }
 
 void record_get(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run) {
   RecordedTransfer transfer{TransferDirection::kDeviceToHost, process_of(sharding), run};
-  std::vector<bool> is_read(static_cast<size_t>(sharding.grid().tiles()), false);
+  IdVector<TileId, bool> is_read(sharding.grid().tiles());
   for (const Shard& shard : sharding.shards(shape, "device_get")) {
-    if (is_read[static_cast<size_t>(shard.tile)]) continue;
-    is_read[static_cast<size_t>(shard.tile)] = true;
-    transfer.add(RouteEnd::of(*(*sharding.devices())[shard.position], sharding.memory_kind()), RouteEnd::host(),
+    if (is_read[shard.tile]) continue;
+    is_read[shard.tile] = true;
+    transfer.add(RouteEnd::of(sharding.device(shard.position), sharding.memory_kind()), RouteEnd::host(),
                  shard.box.volume() * itemsize(dtype));
   }
   transfer.commit();
@@ -80,22 +79,20 @@ void record_get(const Sharding& sharding, const Dims& shape, DType dtype, const 
 void record_reshard(const ReshardPlan& plan, const Sharding& source, const Sharding& destination,
                     const TransferRun& run) {
   const Client& client = *destination.devices()->client();
-  const auto ends_of = [&](const std::vector<BufferPlace>& places, const Sharding& sharding) {
-    std::vector<RouteEnd> ends;
+  const auto ends_of = [&](const BufferPlaces& places, const Sharding& sharding) {
+    IdVector<PlaceId, RouteEnd> ends;
     ends.reserve(places.size());
     for (const BufferPlace& place : places) {
       ends.push_back(RouteEnd::of(*client.device(place.device), sharding.memory_kind()));
     }
     return ends;
   };
-  const std::vector<RouteEnd> from = ends_of(plan.source_places(), source);
-  const std::vector<RouteEnd> to = ends_of(plan.destination_places(), destination);
+  const IdVector<PlaceId, RouteEnd> from = ends_of(plan.source_places(), source);
+  const IdVector<PlaceId, RouteEnd> to = ends_of(plan.destination_places(), destination);
   RecordedTransfer transfer{TransferDirection::kDeviceToDevice, process_of(destination), run};
-  for (size_t i = 0; i < to.size(); ++i) {
+  for (const PlaceId i : to.ids()) {
     if (plan.destination_places()[i].process != transfer.process) continue;
-    plan.for_copies_into(static_cast<int64_t>(i), [&](const ReshardCopy& copy) {
-      transfer.add(from[static_cast<size_t>(copy.source)], to[i], copy.bytes);
-    });
+    plan.for_copies_into(i, [&](const ReshardCopy& copy) { transfer.add(from[copy.source], to[i], copy.bytes); });
   }
   transfer.commit();
 }

@@ -20,23 +20,22 @@ ArrayRef reinterpret(const ArrayRef& source, const Dims& shape, const ShardingRe
     throw_error("{}: a shape of the same memory needs the same devices; expected {} of them, got {}", operation,
                 array.sharding()->num_devices(), sharding->num_devices());
   }
-  std::vector<BufferRef> buffers;
-  buffers.reserve(static_cast<size_t>(shards.size()));
+  BufferRefs buffers;
+  buffers.reserve(shards.size());
   for (const Shard& shard : shards) {
-    const int64_t position = shard.position;
-    const int64_t expected = old_domains.domain(old_domains.grid().tile(position)).volume();
+    const int64_t expected = old_domains.domain(shard.position).volume();
     const int64_t received = shard.box.volume();
     if (expected != received) {
       throw_error(
           "{}: the shard at position {} has {} elements in shape {} and {} in shape {}; expected the same number",
-          operation, position, expected, to_string(array.shape()), received, to_string(shape));
+          operation, shard.position.number(), expected, to_string(array.shape()), received, to_string(shape));
     }
-    const int64_t number = array.buffer_number(position);
-    if (number < 0) {
+    const BufferId number = array.buffer_at(shard.position);
+    if (number.is_none()) {
       throw_error<NotAddressable>(
           "{}: the shard at position {} is in another process; expected the same devices in one order, got {} and {}; "
           "move it by device_put",
-          operation, position, array.sharding()->to_string(), sharding->to_string());
+          operation, shard.position.number(), array.sharding()->to_string(), sharding->to_string());
     }
     buffers.push_back(array.storage()->buffer(number));
   }

@@ -40,8 +40,8 @@ struct Move {
         domains(to->domains(from.shape(), kOperation)) {}
 
   /// By number in the source's own sharding.
-  BufferRef source_buffer(int64_t number) const {
-    return source.storage()->buffer(source.position_in_storage() < 0 ? number : source.buffer_number(0));
+  BufferRef source_buffer(BufferId buffer) const {
+    return source.storage()->buffer(source.is_shard() ? source.buffer_at(Position(0)) : buffer);
   }
   Executor& executor() const { return sharding->devices()->client()->executor(); }
 };
@@ -76,16 +76,16 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
 
   if (move.source_domains.shard_shape() == move.domains.shard_shape()) {
     if (move.force_copy) return std::nullopt;
-    std::vector<BufferRef> buffers;
-    buffers.reserve(static_cast<size_t>(to.buffers().size()));
-    for (int64_t b = 0; b < to.buffers().size(); ++b) buffers.push_back(move.source_buffer(b));
+    BufferRefs buffers;
+    buffers.reserve(to.buffers().size());
+    for (const BufferId b : to.buffers().ids()) buffers.push_back(move.source_buffer(b));
     auto storage = Storage::adopt(move.sharding, move.domains, move.source.dtype(), std::move(buffers), kOperation);
     return PendingStorage{std::move(storage), move.source.ready_event()};
   }
 
   const bool is_slab = to.grid().tiles() == 1 || move.source.nbytes() / to.grid().tiles() < Storage::kSlabShardBytes;
   if (!is_slab || !parts_divide(from.grid(), to.grid(), move.source.rank())) return std::nullopt;
-  BufferRef held = move.source_buffer(0);  // all of a slab
+  BufferRef held = move.source_buffer(BufferId(0));  // all of a slab
   Tiling from_tiles;
   if (from.grid().tiles() == 1) {
     from_tiles = {held.device_data(), move.source.strides(move.source.shape()), {}, 0};
@@ -111,7 +111,7 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_device_bytes);
   batch->add(copy, (*to.devices())[0]->lane());
   batch->hold(std::move(held.block));
-  batch->hold(storage->buffer(0).block);
+  batch->hold(storage->buffer(BufferId(0)).block);
   return submit_and_record(move, std::move(storage), std::move(batch), plan);
 }
 
@@ -120,38 +120,36 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
                             const WorldPlaces& to, bool records) {
   auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_device_bytes);
   PlannedCopies::End source{{}, {}, move.source.layout()};
-  source.data.resize(from.places.size());
-  std::vector<BufferRef> held(from.places.size());
-  for (size_t i = 0; i < held.size(); ++i) {
-    if (from.local_numbers[i] < 0) continue;
-    held[i] = move.source_buffer(from.local_numbers[i]);
+  source.data = IdVector<PlaceId, std::byte*>(from.places.size());
+  IdVector<PlaceId, BufferRef> held(from.places.size());
+  for (const PlaceId i : held.ids()) {
+    if (from.local_buffers[i].is_none()) continue;
+    held[i] = move.source_buffer(from.local_buffers[i]);
     source.data[i] = held[i].device_data();
   }
-  if (move.source.sharding()->buffers().is_tile() && move.source.position_in_storage() < 0) {
+  if (move.source.sharding()->buffers().is_tile() && !move.source.is_shard()) {
     move.source.storage()->slab(&source.tile_stride);
   }
-  std::vector<BufferRef> buffers(static_cast<size_t>(move.sharding->buffers().size()));
-  const auto local_of = [&](int64_t number) { return to.local_numbers[static_cast<size_t>(number)]; };
+  BufferRefs buffers(move.sharding->buffers().size());
   PlannedCopies::End destination{{}, {}, move.layout};
-  std::vector<bool> is_reused(to.places.size(), false);
-  for (const auto& [number, reused] : plan->reused()) {
-    is_reused[static_cast<size_t>(number)] = true;
-    if (local_of(number) < 0) continue;
-    buffers[static_cast<size_t>(local_of(number))] = held[static_cast<size_t>(reused)];
+  IdVector<PlaceId, bool> is_reused(to.places.size());
+  for (const auto& [place, reused] : plan->reused()) {
+    is_reused[place] = true;
+    if (const BufferId own = to.local_buffers[place]; !own.is_none()) buffers[own] = held[reused];
   }
   PendingStorage moved{Storage::adopt(move.sharding, move.domains, move.source.dtype(), std::move(buffers), kOperation),
                        move.source.ready_event()};
   if (plan->copy_count() == 0) return moved;
 
   const Sharding& sharding = *move.sharding;
-  destination.data.resize(to.places.size());
-  destination.lanes.resize(to.places.size());
-  for (size_t i = 0; i < to.places.size(); ++i) {
-    const int64_t number = to.local_numbers[i];
-    if (number < 0 || is_reused[i]) continue;
-    BufferRef buffer = moved.storage->buffer(number);
+  destination.data = IdVector<PlaceId, std::byte*>(to.places.size());
+  destination.lanes = IdVector<PlaceId, int>(to.places.size());
+  for (const PlaceId i : to.places.ids()) {
+    const BufferId own = to.local_buffers[i];
+    if (own.is_none() || is_reused[i]) continue;
+    BufferRef buffer = moved.storage->buffer(own);
     destination.data[i] = buffer.device_data();
-    destination.lanes[i] = (*sharding.devices())[sharding.position_of(number)]->lane();
+    destination.lanes[i] = sharding.device(own).lane();
     batch->hold(std::move(buffer.block));
   }
   const int process =

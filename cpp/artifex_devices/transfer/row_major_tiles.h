@@ -30,7 +30,7 @@ inline std::byte* row_major_run(const Storage& storage, const ShardDomains& doma
   std::byte* slab = storage.slab(&stride);
   if (!slab || domains.grid().tiles() == 1) return slab;
   if (!storage.sharding()->buffers().is_tile()) return nullptr;  // not all tiles are here
-  return stride == storage.buffer_bytes(0) && tiles_are_row_major(domains) ? slab : nullptr;
+  return stride == storage.buffer_bytes(BufferId(0)) && tiles_are_row_major(domains) ? slab : nullptr;
 }
 
 }  // namespace artifex_devices

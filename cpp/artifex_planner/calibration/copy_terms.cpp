@@ -88,8 +88,8 @@ CopyTerms copy_terms(const DirectCopies& direct, const PlacedEnd& source, const 
   const auto bytes = static_cast<double>(direct.plan.bytes_copied());
   const double cold = bytes > 0 ? terms[kMemory] / bytes : 0;
   direct.plan.for_each_copy([&](const ReshardCopy& copy) {
-    const Dims from = source.domains.domain(source.places[static_cast<size_t>(copy.source)].tile).shape;
-    const Dims to = destination.domains.domain(destination.places[static_cast<size_t>(copy.destination)].tile).shape;
+    const Dims from = source.domains.domain(source.places[copy.source].tile).shape;
+    const Dims to = destination.domains.domain(destination.places[copy.destination].tile).shape;
     const int64_t run = dense_bytes(copy.box.shape, {&from, &to}, itemsize);
     if (run == copy.bytes) return;
     if (dense_bytes(copy.box.shape, {&from}, itemsize) == run) add_short_runs(&terms, kRead, run, copy.bytes, cold);
@@ -102,8 +102,7 @@ std::vector<MemoryBytes> bytes_by_memory(const DirectCopies& direct, const Place
                                          const PlacedEnd& destination) {
   std::map<std::pair<int32_t, int32_t>, int64_t> pairs;
   direct.plan.for_each_copy([&](const ReshardCopy& copy) {
-    pairs[{source.places[static_cast<size_t>(copy.source)].arena,
-           destination.places[static_cast<size_t>(copy.destination)].arena}] += copy.bytes;
+    pairs[{source.places[copy.source].arena, destination.places[copy.destination].arena}] += copy.bytes;
   });
   std::vector<MemoryBytes> result;
   for (const auto& [pair, bytes] : pairs) result.push_back({pair.first, pair.second, bytes});

@@ -2,7 +2,6 @@
 #include "artifex_planner/reshard/direct_copies.h"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
 #include "artifex_devices/base/throw_error.h"
@@ -11,13 +10,12 @@ namespace artifex_devices::planner {
 
 PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_t>& devices, const Cluster& cluster) {
   PlacedEnd end{domains, devices, {}, {}};
-  const std::vector<int64_t> tiles = domains.grid().tiles_by_position();
+  const std::vector<TileId> tiles = domains.grid().tiles_by_position().values();
   if (tiles.size() != devices.size()) {
     throw_error("plan_reshard: there are {} devices for {} positions; expected one for each position", devices.size(),
                 tiles.size());
   }
-  end.buffers.resize(devices.size());
-  std::iota(end.buffers.begin(), end.buffers.end(), int64_t{0});
+  for (int64_t i = 0; i < std::ssize(devices); ++i) end.buffers.emplace_back(i);
   for (size_t i = 0; i < devices.size(); ++i) {
     if (devices[i] < 0 || devices[i] >= cluster.device_count()) {
       throw_error(
@@ -52,22 +50,22 @@ DirectCopies make_direct_copies(const PlacedEnd& source, const PlacedEnd& destin
                                 bool copies_all) {
   DirectCopies direct{
       ReshardPlan(source.domains, source.places, destination.domains, destination.places, itemsize, copies_all), {}};
-  std::vector<int64_t> into(destination.places.size(), 0);
+  IdVector<PlaceId, int64_t> into(destination.places.size());
   direct.plan.for_each_copy([&](const ReshardCopy& copy) {
-    if (copy.link != LinkKind::kSameDevice) into[static_cast<size_t>(copy.destination)] += copy.bytes;
+    if (copy.link != LinkKind::kSameDevice) into[copy.destination] += copy.bytes;
   });
-  std::vector<bool> is_reused(destination.places.size(), false);
-  for (const auto& [to, from] : direct.plan.reused()) is_reused[static_cast<size_t>(to)] = true;
+  IdVector<PlaceId, bool> is_reused(destination.places.size());
+  for (const auto& [to, from] : direct.plan.reused()) is_reused[to] = true;
 
   const auto tile_bytes = [&](const ShardDomains& domains, size_t position) {
-    return domains.domain(domains.grid().tile(static_cast<int64_t>(position))).volume() * itemsize;
+    return domains.domain(Position(static_cast<int64_t>(position))).volume() * itemsize;
   };
   std::unordered_map<int64_t, int64_t> held;
   for (size_t i = 0; i < source.devices.size(); ++i) held[source.devices[i]] += tile_bytes(source.domains, i);
   direct.bytes_in.assign(destination.devices.size(), 0);
-  std::vector<bool> is_counted(into.size(), false);
+  IdVector<PlaceId, bool> is_counted(into.size());
   for (size_t i = 0; i < destination.devices.size(); ++i) {
-    const auto buffer = static_cast<size_t>(destination.buffers[i]);
+    const PlaceId buffer = destination.buffers[i];
     if (!is_counted[buffer]) direct.bytes_in[i] = into[buffer];
     is_counted[buffer] = true;
     if (!is_reused[buffer]) held[destination.devices[i]] += tile_bytes(destination.domains, i);
@@ -81,8 +79,7 @@ std::vector<DeviceMessage> messages_of(const DirectCopies& direct, const PlacedE
   std::vector<DeviceMessage> messages;
   messages.reserve(static_cast<size_t>(direct.plan.copy_count()));
   direct.plan.for_each_copy([&](const ReshardCopy& copy) {
-    messages.push_back({source.places[static_cast<size_t>(copy.source)].device,
-                        destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
+    messages.push_back({source.places[copy.source].device, destination.places[copy.destination].device, copy.bytes});
   });
   return messages;
 }

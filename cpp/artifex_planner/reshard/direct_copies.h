@@ -12,9 +12,9 @@ namespace artifex_devices::planner {
 /// One end of a reshard and its placement.
 struct PlacedEnd {
   ShardDomains domains;
-  std::vector<int64_t> devices;     // id of each position
-  std::vector<BufferPlace> places;  // of each buffer
-  std::vector<int64_t> buffers;     // number of each position's buffer
+  std::vector<int64_t> devices;  // id of each position
+  BufferPlaces places;           // of each buffer
+  std::vector<PlaceId> buffers;  // of each position
 };
 
 /// Each position has a buffer of its own, on a cluster: places as the nearest replica is chosen by, first on the same
@@ -24,7 +24,7 @@ PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_
 /// Upper bound of the number of direct copies into so many buffers, computed without planning them.
 double most_copies(const ShardDomains& source, const ShardDomains& destination, int64_t buffers);
 inline double most_copies(const PlacedEnd& source, const PlacedEnd& destination) {
-  return most_copies(source.domains, destination.domains, static_cast<int64_t>(destination.places.size()));
+  return most_copies(source.domains, destination.domains, destination.places.size());
 }
 
 /// Copies from shard to shard, as transfer/ executes them, with their totals.

@@ -11,14 +11,14 @@ namespace artifex_devices::planner {
 namespace {
 
 /// The tiles of each group, sorted, each once.
-std::vector<std::vector<int64_t>> tiles_of(const ShardDomains& domains, const std::vector<int64_t>& group_of,
-                                           int64_t groups, std::string_view which) {
-  const std::vector<int64_t> tiles = domains.grid().tiles_by_position();
+std::vector<std::vector<TileId>> tiles_of(const ShardDomains& domains, const std::vector<int64_t>& group_of,
+                                          int64_t groups, std::string_view which) {
+  const std::vector<TileId> tiles = domains.grid().tiles_by_position().values();
   if (group_of.size() != tiles.size()) {
     throw_error("group_ingress_bytes: {} groups are given for {} positions of the {}; expected one each",
                 group_of.size(), tiles.size(), which);
   }
-  std::vector<std::vector<int64_t>> result(static_cast<size_t>(groups));
+  std::vector<std::vector<TileId>> result(static_cast<size_t>(groups));
   for (size_t i = 0; i < tiles.size(); ++i) {
     if (group_of[i] < 0 || group_of[i] >= groups) {
       throw_error("group_ingress_bytes: position {} of the {} is in group {}; expected 0 to {}", i, which, group_of[i],
@@ -35,7 +35,7 @@ std::vector<std::vector<int64_t>> tiles_of(const ShardDomains& domains, const st
 
 /// Elements of `box` in tiles of `held`. Visits the tiles that the group has or those under the box, whichever are
 /// fewer.
-int64_t elements_in(const IndexDomain& box, const ShardDomains& source, const std::vector<int64_t>& held) {
+int64_t elements_in(const IndexDomain& box, const ShardDomains& source, const std::vector<TileId>& held) {
   Dims first(box.rank(), 0);
   Dims last(box.rank(), 0);
   double under = 1;
@@ -47,7 +47,7 @@ int64_t elements_in(const IndexDomain& box, const ShardDomains& source, const st
   }
   int64_t elements = 0;
   if (static_cast<double>(held.size()) < under) {
-    for (const int64_t tile : held) {
+    for (const TileId tile : held) {
       if (const auto common = intersect(box, source.domain(tile))) elements += common->volume();
     }
     return elements;
@@ -56,7 +56,9 @@ int64_t elements_in(const IndexDomain& box, const ShardDomains& source, const st
   while (true) {
     int64_t tile = 0;
     for (int64_t d = 0; d < source.grid().parts().size(); ++d) tile = tile * source.grid().parts(d) + part[d];
-    if (std::ranges::binary_search(held, tile)) elements += intersect(box, source.domain(tile)).value().volume();
+    if (std::ranges::binary_search(held, TileId(tile))) {
+      elements += intersect(box, source.domain(TileId(tile))).value().volume();
+    }
     int64_t d = box.rank() - 1;
     for (; d >= 0 && part[d] == last[d]; --d) part[d] = first[d];
     if (d < 0) return elements;
@@ -185,7 +187,7 @@ std::vector<int64_t> group_ingress_bytes(const ShardDomains& source, const std::
   for (size_t group = 0; group < bytes.size(); ++group) {
     if (std::cmp_equal(held[group].size(), source.grid().tiles())) continue;  // it holds everything
     int64_t elements = 0;
-    for (const int64_t tile : wanted[group]) {
+    for (const TileId tile : wanted[group]) {
       check_interrupt();
       const IndexDomain box = destination.domain(tile);
       if (box.volume() > 0) elements += box.volume() - elements_in(box, source, held[group]);

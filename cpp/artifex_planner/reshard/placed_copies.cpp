@@ -27,14 +27,13 @@ ClusterRef cluster_under(const Sharding& sharding) {
 /// The buffers that transfers of this sharding have.
 PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) {
   PlacedEnd end{domains, device_ids(sharding), WorldPlaces(sharding).places, {}};
-  std::map<std::pair<int64_t, int64_t>, int64_t> buffer_of;  // by tile and memory
-  for (size_t i = 0; i < end.places.size(); ++i) {
-    buffer_of[{end.places[i].tile, (int64_t{end.places[i].process} << 32) + end.places[i].arena}] =
-        static_cast<int64_t>(i);
+  std::map<std::pair<TileId, int64_t>, PlaceId> buffer_of;  // by tile and memory
+  for (const PlaceId i : end.places.ids()) {
+    buffer_of[{end.places[i].tile, (int64_t{end.places[i].process} << 32) + end.places[i].arena}] = i;
   }
   const bool own = sharding.is_fully_addressable();
-  for (int64_t position = 0; position < sharding.num_devices(); ++position) {
-    const Device& device = *(*sharding.devices())[position];
+  for (const Position position : sharding.positions()) {
+    const Device& device = sharding.device(position);
     const int64_t process = own ? end.places.front().process : device.process_index();
     const auto found = buffer_of.find({sharding.grid().tile(position), (process << 32) + device.arena_index()});
     if (found == buffer_of.end()) {
@@ -130,8 +129,8 @@ DrawnCopies drawn_copies(const Sharding& from, const Sharding& to, const Dims& s
   }
   const PlacedCopies placed = placed_copies(from, to, shape, itemsize, cluster, kMostDrawnCopies);
   placed.direct.plan.for_each_copy([&](const ReshardCopy& copy) {
-    drawn.messages.push_back({placed.source.places[static_cast<size_t>(copy.source)].device,
-                              placed.destination.places[static_cast<size_t>(copy.destination)].device, copy.bytes});
+    drawn.messages.push_back(
+        {placed.source.places[copy.source].device, placed.destination.places[copy.destination].device, copy.bytes});
   });
   return drawn;
 }

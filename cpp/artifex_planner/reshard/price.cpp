@@ -64,16 +64,14 @@ Groups groups_of(const std::vector<PositionRange>& ranges, const std::vector<int
 /// The messages of a permute; replicas send one each where none keeps its own.
 std::vector<DeviceMessage> messages_of_permute(const TileGrid& before, const TileGrid& after, int64_t shard_bytes,
                                                const std::vector<int64_t>& devices) {
-  const std::vector<int64_t> had = before.tiles_by_position();
-  const std::vector<int64_t> wanted = after.tiles_by_position();
+  const IdVector<Position, TileId> had = before.tiles_by_position();
+  const IdVector<Position, TileId> wanted = after.tiles_by_position();
   std::vector<DeviceMessage> messages;
-  messages.reserve(wanted.size());
   const bool has_replicas = after.replicas() > 1;
-  for (size_t position = 0; position < wanted.size(); ++position) {
+  for (const Position position : wanted.ids()) {
     if (had[position] == wanted[position]) continue;
-    const int64_t replica = has_replicas ? after.replica(static_cast<int64_t>(position)) : 0;
-    const int64_t holder = before.position(wanted[position], replica);
-    messages.push_back({devices[static_cast<size_t>(holder)], devices[position], shard_bytes});
+    const Position holder = before.position(wanted[position], has_replicas ? after.replica(position) : 0);
+    messages.push_back({devices[holder.number()], devices[position.number()], shard_bytes});
   }
   return messages;
 }

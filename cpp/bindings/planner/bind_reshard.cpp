@@ -90,9 +90,8 @@ py::list reshard_copies(const std::vector<int64_t>& global_shape, int64_t itemsi
     for (int64_t d = 0; d < copy.box.rank(); ++d) {
       box[static_cast<size_t>(d)] = py::make_tuple(copy.box.origin[d], copy.box.origin[d] + copy.box.shape[d]);
     }
-    result.append(py::make_tuple(placed.source.places[static_cast<size_t>(copy.source)].device,
-                                 placed.destination.places[static_cast<size_t>(copy.destination)].device, box,
-                                 copy.bytes));
+    result.append(py::make_tuple(placed.source.places[copy.source].device,
+                                 placed.destination.places[copy.destination].device, box, copy.bytes));
   });
   return result;
 }

@@ -49,13 +49,13 @@ TEST(ArrayMemory, CountsOtherHoldersOfABuffer) {
   const auto world = make_world(1, 4);
   const ArrayRef array = float_array(named(world, {4}, {"a"}), {4 << 16});  // a block for each shard
   EXPECT_EQ(memory_of(*array).other_users, 0);
-  const BufferRef held = array->storage()->buffer(2);
+  const BufferRef held = array->storage()->buffer(BufferId(2));
   EXPECT_EQ(memory_of(*array).other_users, 1);
-  const ArrayRef shard = array->shard_data(2);
+  const ArrayRef shard = array->shard_data(Position(2));
   EXPECT_TRUE(memory_of(*shard).is_shard);
   EXPECT_EQ(memory_of(*shard).other_users, 1);
   EXPECT_EQ(memory_of(*shard).logical_bytes, 1 << 18);
-  EXPECT_EQ(memory_of(*array->shard_data(1)).other_users, 0);
+  EXPECT_EQ(memory_of(*array->shard_data(Position(1))).other_users, 0);
 }
 
 TEST(ArrayMemory, RefusesDeletedArrays) {
@@ -74,7 +74,7 @@ TEST(CreationLine, IsKnownForArraysMadeWhileTheyAreTraced) {
   EXPECT_EQ(before->creation_line(), nullptr);
   ASSERT_NE(traced->creation_line(), nullptr);
   EXPECT_EQ(*traced->creation_line(), (CallerLine{"program", 7}));
-  EXPECT_EQ(traced->shard_data(0)->creation_line(), nullptr);
+  EXPECT_EQ(traced->shard_data(Position(0))->creation_line(), nullptr);
 }
 
 }  // namespace

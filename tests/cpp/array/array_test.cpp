@@ -33,32 +33,32 @@ TEST(Array, ReportsItsShapeAndBytes) {
   EXPECT_EQ(array->size(), 24);
   EXPECT_EQ(array->nbytes(), 192);
   EXPECT_EQ(array->on_device_size_in_bytes(), 4 * 192);
-  EXPECT_EQ(array->position_in_storage(), -1);
+  EXPECT_FALSE(array->is_shard());
 }
 
 TEST(Array, SharesMemoryWithShardData) {
   const auto world = make_world(1, 4);
   const ArrayRef array = make_array(named(world, {4}, {"a"}), {8});
-  const ArrayRef shard = array->shard_data(3);
+  const ArrayRef shard = array->shard_data(Position(3));
   EXPECT_EQ(shard->shape(), Dims{2});
   EXPECT_EQ(*shard->sharding(), *SingleDeviceSharding::make(world->device(3)));
-  EXPECT_EQ(shard->position_in_storage(), 3);
-  EXPECT_EQ(shard->buffer_number(0), 3);
-  EXPECT_EQ(shard->storage()->device_data(shard->buffer_number(0)), array->storage()->device_data(3));
+  EXPECT_TRUE(shard->is_shard());
+  EXPECT_EQ(shard->buffer_at(Position(0)), BufferId(3));
+  EXPECT_EQ(shard->storage()->device_data(shard->buffer_at(Position(0))), array->storage()->device_data(BufferId(3)));
   EXPECT_EQ(shard->on_device_size_in_bytes(), 8);
-  EXPECT_EQ(shard->shard_data(0)->buffer_number(0), 3);
+  EXPECT_EQ(shard->shard_data(Position(0))->buffer_at(Position(0)), BufferId(3));
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 8));
 }
 
 TEST(Array, LeavesShardsValidAfterItsDestruction) {
   const auto world = make_world(1, 4);
   ArrayRef array = make_array(named(world, {4}, {"a"}), {8});
-  array->storage()->device_data(3)[7] = std::byte{9};
-  ArrayRef shard = array->shard_data(3);
+  array->storage()->device_data(BufferId(3))[7] = std::byte{9};
+  ArrayRef shard = array->shard_data(Position(3));
   array.reset();
   EXPECT_EQ(bytes_in_use(world), (Bytes{0, 0, 0, 8}));
   EXPECT_FALSE(shard->is_deleted());
-  EXPECT_EQ(shard->storage()->buffer(3).host_data()[7], std::byte{9});
+  EXPECT_EQ(shard->storage()->buffer(BufferId(3)).host_data()[7], std::byte{9});
   shard.reset();
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }
@@ -67,7 +67,7 @@ TEST(Array, IsDeletedWithItsShards) {
   const auto world = make_world(1, 2);
   for (const bool by_shard : {false, true}) {
     const ArrayRef array = make_array(named(world, {2}, {"a"}), {8});
-    const ArrayRef shard = array->shard_data(0);
+    const ArrayRef shard = array->shard_data(Position(0));
     (by_shard ? shard : array)->delete_();
     EXPECT_TRUE(array->is_deleted());
     EXPECT_TRUE(shard->is_deleted());
@@ -83,22 +83,22 @@ TEST(Array, ReportsItsDeletion) {
   EXPECT_EQ(error_of<DeletedArray>([&] { array->check_alive("add"); }),
             "add: the Array of shape (8,) and dtype float32 was deleted; create it again, or delete or donate it only "
             "after its last use");
-  EXPECT_THROW(array->shard_data(0), DeletedArray);
+  EXPECT_THROW(array->shard_data(Position(0)), DeletedArray);
   EXPECT_THROW(array->block_until_ready(), DeletedArray);
   EXPECT_THROW(array->is_ready(), DeletedArray);
 }
 
 TEST(Array, RefusesPositionsOutOfRange) {
   const ArrayRef array = make_array(named(make_world(1, 2), {2}, {"a"}), {8});
-  EXPECT_EQ(error_of<IndexOutOfRange>([&] { array->shard_data(2); }),
+  EXPECT_EQ(error_of<IndexOutOfRange>([&] { array->shard_data(Position(2)); }),
             "shard_data: position 2 is outside the sharding; expected 0 to 1");
-  EXPECT_THROW(array->shard_data(-1), IndexOutOfRange);
+  EXPECT_THROW(array->shard_data(Position(-1)), IndexOutOfRange);
 }
 
 TEST(Array, IsReadyWhenItsEventIsSet) {
   auto ready = std::make_shared<Event>();
   const ArrayRef array = make_array(named(make_world(1, 2), {2}, {"a"}), {8}, ready);
-  const ArrayRef shard = array->shard_data(1);
+  const ArrayRef shard = array->shard_data(Position(1));
   EXPECT_FALSE(array->is_ready());
   EXPECT_FALSE(shard->is_ready());
   ready->set();
@@ -118,7 +118,7 @@ TEST(Array, KeepsItsClientAlive) {
   auto world = make_world(1, 2);
   const std::weak_ptr<Client> watch = world;
   ArrayRef array = make_array(named(world, {2}, {"a"}), {8});
-  ArrayRef shard = array->shard_data(1);
+  ArrayRef shard = array->shard_data(Position(1));
   world.reset();
   array.reset();
   EXPECT_FALSE(watch.expired());
@@ -135,7 +135,7 @@ TEST(LiveArrays, AreListedExactlyAndByAge) {
   ArrayRef second = make_array(sharding, {4});
   const ArrayRef third = make_array(sharding, {6});
   const ArrayRef foreign = make_array(named(other, {2}, {"a"}), {8});
-  const ArrayRef shard = first->shard_data(0);
+  const ArrayRef shard = first->shard_data(Position(0));
   EXPECT_EQ(live_arrays(world.get()), (std::vector<ArrayRef>{first, second, third}));
   EXPECT_EQ(live_arrays(nullptr), (std::vector<ArrayRef>{first, second, third, foreign}));
   second.reset();

@@ -21,15 +21,17 @@ TEST(ShardBytes, AreThoseOfTheTileOrOfEachUnevenBuffer) {
   const ShardBytes even = bytes_of(named(world, {2, 2}, {"a"}), {6});
   EXPECT_TRUE(even.is_even());
   EXPECT_EQ(even.tile(), 12);
-  EXPECT_EQ(even.of_buffer(1), 12);
+  EXPECT_EQ(even.of_buffer(BufferId(1)), 12);
   EXPECT_EQ(even.total(), 48);
   const ShardBytes uneven = bytes_of(named(world, {4}, {"a"}, Uneven::kLastShort), {5});
   EXPECT_FALSE(uneven.is_even());
   EXPECT_EQ(uneven.tile(), 8);
-  EXPECT_EQ(uneven.of_buffer(2), 4);
-  EXPECT_EQ(uneven.of_buffer(3), 0);
+  EXPECT_EQ(uneven.of_buffer(BufferId(2)), 4);
+  EXPECT_EQ(uneven.of_buffer(BufferId(3)), 0);
   EXPECT_EQ(uneven.total(), 20);
 }
+
+using BlockOf = IdVector<BufferId, const Block*>;
 
 class ChargeTest : public testing::Test {
  protected:
@@ -47,7 +49,7 @@ TEST_F(ChargeTest, EndsWithItsObject) {
   {
     Charge charge(*sharding_, bytes_, "test");
     charge.split();
-    EXPECT_TRUE(charge.release(1));
+    EXPECT_TRUE(charge.release(Position(1)));
     EXPECT_EQ(bytes_in_use(world_), (Bytes{40, 0, 40, 40}));
   }
   EXPECT_EQ(bytes_in_use(world_), everywhere(world_, 0));
@@ -65,8 +67,8 @@ TEST_F(ChargeTest, EndsAtOnceUntilItIsSplit) {
   EXPECT_EQ(bytes_in_use(world_), everywhere(world_, 0));
   EXPECT_TRUE(whole.end_unsplit());
   whole.split();
-  whole.retain(0);
-  EXPECT_FALSE(whole.release(0));
+  whole.retain(Position(0));
+  EXPECT_FALSE(whole.release(Position(0)));
   Charge parts(*sharding_, bytes_, "test");
   parts.split();
   EXPECT_FALSE(parts.end_unsplit());
@@ -76,14 +78,14 @@ TEST_F(ChargeTest, EndsAtOnceUntilItIsSplit) {
 TEST_F(ChargeTest, EndsWithTheLastHandleOfAPosition) {
   Charge charge(*sharding_, bytes_, "test");
   charge.split();
-  charge.retain(0);
-  EXPECT_FALSE(charge.release(0));
-  EXPECT_TRUE(charge.release(0));
-  EXPECT_FALSE(charge.release(0));
-  charge.retain(0);  // too late
-  EXPECT_FALSE(charge.end(0));
-  charge.retain(3);
-  EXPECT_TRUE(charge.end(3));
+  charge.retain(Position(0));
+  EXPECT_FALSE(charge.release(Position(0)));
+  EXPECT_TRUE(charge.release(Position(0)));
+  EXPECT_FALSE(charge.release(Position(0)));
+  charge.retain(Position(0));  // too late
+  EXPECT_FALSE(charge.end(Position(0)));
+  charge.retain(Position(3));
+  EXPECT_TRUE(charge.end(Position(3)));
   EXPECT_EQ(bytes_in_use(world_), (Bytes{0, 40, 40, 0}));
 }
 
@@ -91,16 +93,16 @@ TEST_F(ChargeTest, BlockUsersReserveBuffersUntilTheirBlockEnds) {
   const Charge charge(*sharding_, bytes_, "test");
   const BlockRef a = world_->device(0)->arena().allocate(1);
   const BlockRef b = world_->device(0)->arena().allocate(1);
-  BlockUsers users(*sharding_, charge, {&*a, &*b, &*a, &*b});
-  EXPECT_EQ(users.end(2), -1);
+  BlockUsers users(*sharding_, charge, BlockOf({&*a, &*b, &*a, &*b}));
+  EXPECT_EQ(users.end(Position(2)), BufferId());
   EXPECT_EQ(bytes_reserved(world_), (Bytes{0, 0, 40, 0}));
-  EXPECT_EQ(users.end(0), 0);
-  EXPECT_EQ(users.next_in_group(0), 2);
-  EXPECT_EQ(users.next_in_group(2), -1);
+  EXPECT_EQ(users.end(Position(0)), BufferId(0));
+  EXPECT_EQ(users.next_in_group(BufferId(0)), BufferId(2));
+  EXPECT_EQ(users.next_in_group(BufferId(2)), BufferId());
   EXPECT_EQ(bytes_reserved(world_), everywhere(world_, 0));
   EXPECT_FALSE(users.has_ended());
-  EXPECT_EQ(users.end(3), -1);
-  EXPECT_EQ(users.end(1), 1);
+  EXPECT_EQ(users.end(Position(3)), BufferId());
+  EXPECT_EQ(users.end(Position(1)), BufferId(1));
   EXPECT_TRUE(users.has_ended());
 }
 
@@ -109,9 +111,9 @@ TEST_F(ChargeTest, BlockUsersCountReplicasOfABuffer) {
   const Charge charge(*copies, bytes_of(copies, {40}), "test");
   const BlockRef a = world_->device(0)->arena().allocate(1);
   const BlockRef b = world_->device(0)->arena().allocate(1);
-  BlockUsers users(*copies, charge, {&*a, &*b});
-  EXPECT_EQ(users.end(0), -1);
-  EXPECT_EQ(users.end(2), 0);
+  BlockUsers users(*copies, charge, BlockOf({&*a, &*b}));
+  EXPECT_EQ(users.end(Position(0)), BufferId());
+  EXPECT_EQ(users.end(Position(2)), BufferId(0));
   EXPECT_EQ(bytes_reserved(world_), everywhere(world_, 0));
 }
 

@@ -28,7 +28,7 @@ std::shared_ptr<Storage> allocate(const ShardingRef& sharding, const Dims& shape
   return Storage::allocate(sharding, sharding->domains(shape, "test"), dtype, "test");
 }
 
-std::shared_ptr<Storage> adopt(const ShardingRef& sharding, const Dims& shape, std::vector<BufferRef> buffers) {
+std::shared_ptr<Storage> adopt(const ShardingRef& sharding, const Dims& shape, BufferRefs buffers) {
   return Storage::adopt(sharding, sharding->domains(shape, "test"), kF32, std::move(buffers), "test");
 }
 
@@ -41,19 +41,19 @@ TEST(StorageLayout, PlacesSmallShardsInOneSlabInOrder) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(slab) % 64, 0u);
   ASSERT_EQ(storage->buffer_count(), 8);
   for (int64_t b = 0; b < 8; ++b) {
-    EXPECT_EQ(storage->device_data(b), slab + 64 * b);
-    EXPECT_EQ(storage->buffer(b).host_data(), slab + 64 * b);
-    EXPECT_EQ(storage->buffer(b).block, storage->buffer(0).block);
-    EXPECT_EQ(storage->buffer_bytes(b), 64);
+    EXPECT_EQ(storage->device_data(BufferId(b)), slab + 64 * b);
+    EXPECT_EQ(storage->buffer(BufferId(b)).host_data(), slab + 64 * b);
+    EXPECT_EQ(storage->buffer(BufferId(b)).block, storage->buffer(BufferId(0)).block);
+    EXPECT_EQ(storage->buffer_bytes(BufferId(b)), 64);
   }
-  EXPECT_EQ(storage->buffer(0).block->bytes(), 512);
+  EXPECT_EQ(storage->buffer(BufferId(0)).block->bytes(), 512);
 }
 
 TEST(StorageLayout, AlignsSlabStridesTo64Bytes) {
   const auto storage = allocate(named(make_world(1, 4), {4}, {"a"}), {4 * 17});
   int64_t stride = 0;
   ASSERT_NE(storage->slab(&stride), nullptr);
-  EXPECT_EQ(storage->buffer_bytes(3), 68);
+  EXPECT_EQ(storage->buffer_bytes(BufferId(3)), 68);
   EXPECT_EQ(stride, 128);
 }
 
@@ -65,9 +65,9 @@ TEST(StorageLayout, GivesShardsFrom256KiBTheirOwnBlocks) {
   EXPECT_EQ(storage->slab(&stride), nullptr);
   std::set<std::byte*> starts;
   for (int64_t b = 0; b < 4; ++b) {
-    EXPECT_EQ(storage->buffer(b).offset, 0);
-    EXPECT_EQ(storage->buffer(b).block->bytes(), 256 << 10);
-    starts.insert(storage->device_data(b));
+    EXPECT_EQ(storage->buffer(BufferId(b)).offset, 0);
+    EXPECT_EQ(storage->buffer(BufferId(b)).block->bytes(), 256 << 10);
+    starts.insert(storage->device_data(BufferId(b)));
   }
   EXPECT_EQ(starts.size(), 4u);
 }
@@ -76,8 +76,8 @@ TEST(StorageLayout, GivesASingleBufferASlabOfItsSize) {
   const auto world = make_world(1, 2);
   const auto storage = allocate(SingleDeviceSharding::make(world->device(1)), {3});
   int64_t stride = 0;
-  EXPECT_EQ(storage->slab(&stride), storage->device_data(0));
-  EXPECT_EQ(storage->buffer(0).block->bytes(), 12);
+  EXPECT_EQ(storage->slab(&stride), storage->device_data(BufferId(0)));
+  EXPECT_EQ(storage->buffer(BufferId(0)).block->bytes(), 12);
 }
 
 TEST(StorageLayout, UsesOneSlabPerArena) {
@@ -85,11 +85,11 @@ TEST(StorageLayout, UsesOneSlabPerArena) {
   const auto storage = allocate(named(world, {4}, {"a"}), {4, 5});
   int64_t stride = 0;
   EXPECT_EQ(storage->slab(&stride), nullptr);
-  EXPECT_EQ(storage->buffer(0).block, storage->buffer(1).block);
-  EXPECT_EQ(storage->buffer(2).block, storage->buffer(3).block);
-  EXPECT_NE(storage->buffer(0).block, storage->buffer(2).block);
-  EXPECT_EQ(storage->device_data(1) - storage->device_data(0), 64);
-  EXPECT_EQ(storage->device_data(3) - storage->device_data(2), 64);
+  EXPECT_EQ(storage->buffer(BufferId(0)).block, storage->buffer(BufferId(1)).block);
+  EXPECT_EQ(storage->buffer(BufferId(2)).block, storage->buffer(BufferId(3)).block);
+  EXPECT_NE(storage->buffer(BufferId(0)).block, storage->buffer(BufferId(2)).block);
+  EXPECT_EQ(storage->device_data(BufferId(1)) - storage->device_data(BufferId(0)), 64);
+  EXPECT_EQ(storage->device_data(BufferId(3)) - storage->device_data(BufferId(2)), 64);
 }
 
 TEST(StorageLayout, SharesOneBufferBetweenReplicasInAnArena) {
@@ -101,18 +101,18 @@ TEST(StorageLayout, SharesOneBufferBetweenReplicasInAnArena) {
 
 TEST(StorageLayout, SizesUnevenShardsByTheirElements) {
   const auto storage = allocate(named(make_world(1, 4), {4}, {"a"}, Uneven::kLastShort), {5});
-  EXPECT_EQ(storage->buffer_bytes(0), 8);
-  EXPECT_EQ(storage->buffer_bytes(1), 8);
-  EXPECT_EQ(storage->buffer_bytes(2), 4);
-  EXPECT_EQ(storage->buffer_bytes(3), 0);
+  EXPECT_EQ(storage->buffer_bytes(BufferId(0)), 8);
+  EXPECT_EQ(storage->buffer_bytes(BufferId(1)), 8);
+  EXPECT_EQ(storage->buffer_bytes(BufferId(2)), 4);
+  EXPECT_EQ(storage->buffer_bytes(BufferId(3)), 0);
   EXPECT_EQ(storage->bytes().total(), 20);
 }
 
 TEST(StorageLayout, GivesEmptyArraysBuffers) {
   const auto storage = allocate(named(make_world(1, 4), {4}, {"a"}), {0, 7});
   EXPECT_EQ(storage->buffer_count(), 4);
-  EXPECT_EQ(storage->buffer_bytes(3), 0);
-  EXPECT_NE(storage->buffer(3).host_data(), nullptr);
+  EXPECT_EQ(storage->buffer_bytes(BufferId(3)), 0);
+  EXPECT_NE(storage->buffer(BufferId(3)).host_data(), nullptr);
 }
 
 TEST(StorageCharge, ChargesEveryDeviceForItsShardAndReplicas) {
@@ -123,7 +123,7 @@ TEST(StorageCharge, ChargesEveryDeviceForItsShardAndReplicas) {
     const auto copied = allocate(named(world, {8}, {}), {8, 16});
     EXPECT_EQ(bytes_in_use(world), everywhere(world, 64 + 512));
     EXPECT_EQ(copied->bytes().total(), 4096);
-    EXPECT_EQ(copied->buffer(0).block->bytes(), 512);
+    EXPECT_EQ(copied->buffer(BufferId(0)).block->bytes(), 512);
     const auto uneven = allocate(named(world, {8}, {"a"}, Uneven::kLastShort), {12});
     EXPECT_EQ(bytes_in_use(world), (Bytes{584, 584, 584, 584, 584, 584, 576, 576}));
   }
@@ -195,11 +195,11 @@ TEST(StorageAdopt, AdoptsGivenBuffersAndAllocatesTheOthers) {
   const auto world = make_world(1, 3);
   const auto sharding = named(world, {3}, {"a"});
   const auto other = allocate(sharding, {3});
-  const auto storage = adopt(sharding, {3}, {{}, other->buffer(2), {}});
-  EXPECT_EQ(storage->device_data(1), other->device_data(2));
-  EXPECT_EQ(storage->buffer(0).block, storage->buffer(2).block);
-  EXPECT_EQ(storage->device_data(2) - storage->device_data(0), 64);
-  EXPECT_FALSE(storage->buffer(1).block->is_foreign());
+  const auto storage = adopt(sharding, {3}, BufferRefs({{}, other->buffer(BufferId(2)), {}}));
+  EXPECT_EQ(storage->device_data(BufferId(1)), other->device_data(BufferId(2)));
+  EXPECT_EQ(storage->buffer(BufferId(0)).block, storage->buffer(BufferId(2)).block);
+  EXPECT_EQ(storage->device_data(BufferId(2)) - storage->device_data(BufferId(0)), 64);
+  EXPECT_FALSE(storage->buffer(BufferId(1)).block->is_foreign());
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 8));
 }
 
@@ -207,10 +207,10 @@ TEST(StorageAdopt, KeepsForeignMemoryUntilTheLastUse) {
   const auto world = make_world(1, 1);
   int released = 0;
   float value = 7;
-  auto storage =
-      adopt(SingleDeviceSharding::make(world->device(0)), {1}, {{foreign_block(&value, 4, [&] { ++released; }), 0}});
-  EXPECT_TRUE(storage->buffer(0).block->is_foreign());
-  BufferRef view = storage->buffer(0);
+  auto storage = adopt(SingleDeviceSharding::make(world->device(0)), {1},
+                       BufferRefs({{foreign_block(&value, 4, [&] { ++released; }), 0}}));
+  EXPECT_TRUE(storage->buffer(BufferId(0)).block->is_foreign());
+  BufferRef view = storage->buffer(BufferId(0));
   EXPECT_EQ(view.host_data(), reinterpret_cast<std::byte*>(&value));
   storage->delete_all();
   storage.reset();
@@ -223,9 +223,10 @@ TEST(StorageAdopt, RefusesWrongCountsAndShortBuffers) {
   const auto world = make_world(1, 2);
   const auto sharding = named(world, {2}, {"a"});
   const auto other = allocate(sharding, {2});
-  EXPECT_EQ(error_of<InvalidArgument>([&] { adopt(sharding, {2}, {other->buffer(0)}); }),
+  EXPECT_EQ(error_of<InvalidArgument>([&] { adopt(sharding, {2}, BufferRefs({other->buffer(BufferId(0))})); }),
             "test: 1 buffers for a sharding that has 2; give one for each distinct shard of an arena");
-  EXPECT_EQ(error_of<InvalidArgument>([&] { adopt(sharding, {64}, {other->buffer(0), other->buffer(1)}); }),
+  EXPECT_EQ(error_of<InvalidArgument>(
+                [&] { adopt(sharding, {64}, BufferRefs({other->buffer(BufferId(0)), other->buffer(BufferId(1))})); }),
             "test: buffer 0 has 68 bytes from its offset on; expected 128");
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 4));
 }
@@ -234,15 +235,15 @@ TEST(StorageHandles, KeepOnlyTheBlockOfALargeShard) {
   const auto world = make_world(1, 4);
   const int64_t before = arena_bytes_in_use(world);
   const auto storage = allocate(named(world, {4}, {"a"}), {4, 1 << 18});
-  storage->retain(-1);
-  storage->retain(2);
-  storage->release(-1);
+  storage->retain({});
+  storage->retain(Position(2));
+  storage->release({});
   EXPECT_EQ(bytes_in_use(world), (Bytes{0, 0, 1 << 20, 0}));
   EXPECT_EQ(bytes_reserved(world), everywhere(world, 0));
   EXPECT_EQ(arena_bytes_in_use(world) - before, 1 << 20);
-  EXPECT_EQ(storage->buffer(2).block->bytes(), 1 << 20);
+  EXPECT_EQ(storage->buffer(BufferId(2)).block->bytes(), 1 << 20);
   EXPECT_EQ(storage->deletion(), Deletion::kNone);
-  storage->release(2);
+  storage->release(Position(2));
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
   EXPECT_EQ(arena_bytes_in_use(world), before);
 }
@@ -250,15 +251,15 @@ TEST(StorageHandles, KeepOnlyTheBlockOfALargeShard) {
 TEST(StorageHandles, ReserveTheSlabOfASmallShard) {
   const auto world = make_world(2, 4);
   const auto storage = allocate(named(world, {4}, {"a"}), {4, 16});
-  storage->retain(-1);
-  storage->retain(0);
-  storage->retain(0);
-  storage->release(-1);
+  storage->retain({});
+  storage->retain(Position(0));
+  storage->retain(Position(0));
+  storage->release({});
   EXPECT_EQ(bytes_in_use(world), (Bytes{64, 0, 0, 0}));
   EXPECT_EQ(bytes_reserved(world), (Bytes{0, 64, 0, 0}));  // the slab of the other arena is gone
-  storage->release(0);
+  storage->release(Position(0));
   EXPECT_EQ(bytes_in_use(world), (Bytes{64, 0, 0, 0}));
-  storage->release(0);
+  storage->release(Position(0));
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
   EXPECT_EQ(bytes_reserved(world), everywhere(world, 0));
 }
@@ -267,53 +268,53 @@ TEST(StorageHandles, KeepTheBufferThatReplicasShare) {
   const auto world = make_world(1, 4);
   const auto storage = allocate(named(world, {2, 2}, {"b"}), {2, 1 << 18});
   const int64_t with_both = arena_bytes_in_use(world);
-  storage->retain(-1);
-  storage->retain(0);
-  storage->retain(2);  // holds the same tile as 0
-  storage->release(-1);
+  storage->retain({});
+  storage->retain(Position(0));
+  storage->retain(Position(2));  // holds the same tile as 0
+  storage->release({});
   EXPECT_EQ(arena_bytes_in_use(world), with_both - (1 << 20));
   EXPECT_EQ(bytes_in_use(world), (Bytes{1 << 20, 0, 1 << 20, 0}));
-  storage->release(0);
+  storage->release(Position(0));
   EXPECT_EQ(bytes_in_use(world), (Bytes{0, 0, 1 << 20, 0}));
   EXPECT_EQ(arena_bytes_in_use(world), with_both - (1 << 20));
-  storage->release(2);
+  storage->release(Position(2));
   EXPECT_EQ(arena_bytes_in_use(world), with_both - (2 << 20));
 }
 
 TEST(StorageHandles, AllowShardsToBeReleasedFirst) {
   const auto world = make_world(1, 2);
   const auto storage = allocate(named(world, {2}, {"a"}), {2});
-  storage->retain(-1);
-  storage->retain(1);
-  storage->release(1);
+  storage->retain({});
+  storage->retain(Position(1));
+  storage->release(Position(1));
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 4));
-  storage->release(-1);
+  storage->release({});
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
-  EXPECT_THROW(storage->buffer(0), DeletedArray);
+  EXPECT_THROW(storage->buffer(BufferId(0)), DeletedArray);
 }
 
 TEST(StorageDelete, EndsChargesAtOnceAndFreesMemoryWithTheLastView) {
   const auto world = make_world(1, 2);
   const int64_t before = arena_bytes_in_use(world);
   const auto storage = allocate(named(world, {2}, {"a"}), {2, 1 << 20});
-  storage->retain(-1);
-  storage->retain(0);
-  std::memset(storage->device_data(0), 42, 8);
-  BufferRef view = storage->buffer(0);
+  storage->retain({});
+  storage->retain(Position(0));
+  std::memset(storage->device_data(BufferId(0)), 42, 8);
+  BufferRef view = storage->buffer(BufferId(0));
   storage->delete_all();
   storage->delete_all(Deletion::kDonation);
   EXPECT_EQ(storage->deletion(), Deletion::kToSystem);
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
   EXPECT_EQ(arena_bytes_in_use(world) - before, 4 << 20);
   EXPECT_EQ(view.host_data()[7], std::byte{42});
-  EXPECT_EQ(error_of<DeletedArray>([&] { storage->buffer(1); }),
+  EXPECT_EQ(error_of<DeletedArray>([&] { storage->buffer(BufferId(1)); }),
             "buffer: the Array was deleted; create it again, or delete it only after its last use");
   view = {};
   EXPECT_EQ(arena_bytes_in_use(world), before);
-  storage->retain(1);
-  storage->release(1);
-  storage->release(0);
-  storage->release(-1);
+  storage->retain(Position(1));
+  storage->release(Position(1));
+  storage->release(Position(0));
+  storage->release({});
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
 }
 
@@ -332,7 +333,7 @@ TEST(StorageDelete, ReturnsLargeBlocksToTheSystemByDefault) {
 TEST(StorageHostValue, IsCachedUntilDeletion) {
   const auto world = make_world(1, 1);
   const auto storage = allocate(SingleDeviceSharding::make(world->device(0)), {1});
-  storage->retain(-1);
+  storage->retain({});
   const auto value = storage->host_value().put(std::make_shared<const HostView>());
   EXPECT_EQ(storage->host_value().get(), value);
   storage->delete_all();
@@ -342,12 +343,12 @@ TEST(StorageHostValue, IsCachedUntilDeletion) {
 TEST(StorageHostValue, EndsWithTheGlobalArray) {
   const auto world = make_world(1, 2);
   const auto storage = allocate(named(world, {2}, {"a"}), {2});
-  storage->retain(-1);
-  storage->retain(0);
+  storage->retain({});
+  storage->retain(Position(0));
   storage->host_value().put(std::make_shared<const HostView>());
-  storage->release(-1);
+  storage->release({});
   EXPECT_EQ(storage->host_value().get(), nullptr);
-  EXPECT_TRUE(storage->buffer(0).block);
+  EXPECT_TRUE(storage->buffer(BufferId(0)).block);
 }
 
 TEST(StorageThreads, ReadValidOrDeletedBuffersDuringConcurrentDeletion) {
@@ -355,26 +356,26 @@ TEST(StorageThreads, ReadValidOrDeletedBuffersDuringConcurrentDeletion) {
   const auto cut = named(world, {4}, {"a"});
   for (int round = 0; round < 200; ++round) {
     const auto storage = allocate(cut, {4, round % 2 ? 16 : 1 << 17});
-    storage->retain(-1);
-    for (int64_t b = 0; b < 4; ++b) std::memset(storage->device_data(b), 5, 64);
+    storage->retain({});
+    for (int64_t b = 0; b < 4; ++b) std::memset(storage->device_data(BufferId(b)), 5, 64);
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int64_t b = 0; b < 4; ++b) {
-      storage->retain(-1);  // a thread that takes a shard holds the storage
+      storage->retain({});  // a thread that takes a shard holds the storage
       threads.emplace_back([&, b] {
-        storage->retain(b);
-        storage->release(-1);
+        storage->retain(Position(b));
+        storage->release({});
         try {
           for (int i = 0; i < 20; ++i) {
-            const BufferRef buffer = storage->buffer(b);
+            const BufferRef buffer = storage->buffer(BufferId(b));
             if (buffer.host_data()[63] != std::byte{5}) ++wrong;
           }
         } catch (const DeletedArray&) {
         }
-        storage->release(b);
+        storage->release(Position(b));
       });
     }
-    threads.emplace_back([&] { storage->release(-1); });
+    threads.emplace_back([&] { storage->release({}); });
     if (round % 4 < 3) threads.emplace_back([&] { storage->delete_all(); });
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(wrong, 0);

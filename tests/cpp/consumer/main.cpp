@@ -48,7 +48,8 @@ int main() {
   const ad::HostView host{.data = values.data(), .shape = {8, 12}, .byte_strides = {48, 4}};
 
   const ad::ArrayRef array = ad::device_put(host, blocks, true);
-  const ad::IndexDomain shard = array->sharding()->shards(array->shape(), "consumer")[3].box;  // row 1, column 1
+  const ad::IndexDomain shard =
+      array->sharding()->shards(array->shape(), "consumer")[ad::BufferId(3)].box;  // row 1, column 1
   check(shard.origin == ad::Dims{2, 6} && shard.shape == ad::Dims{2, 6}, "the shard of device 3 begins at (2, 6)");
   check(has_values(*ad::device_get(array), values), "device_get returns what device_put placed");
 

@@ -28,7 +28,7 @@ class MemoryContract : public test::Contract {
 
 TEST_P(MemoryContract, IsReadByTheHostOnlyWhereTheBackendAllowsIt) {
   const ArrayRef array = device_put(source_, rows_, true);
-  const BufferRef buffer = array->storage()->buffer(1);
+  const BufferRef buffer = array->storage()->buffer(BufferId(1));
   EXPECT_EQ(array->is_host_readable(), GetParam().is_host_readable);
   EXPECT_EQ(buffer.block->is_host_readable(), GetParam().is_host_readable);
   if (GetParam().is_host_readable) {
@@ -44,7 +44,7 @@ TEST_P(MemoryContract, IsReadByTheHostOnlyWhereTheBackendAllowsIt) {
 
 TEST_P(MemoryContract, FaultsWhereTheHostReadsAnAddressThatIsNotItsOwn) {
   const ArrayRef array = device_put(source_, rows_, true);
-  const Block& block = *array->storage()->buffer(0).block;
+  const Block& block = *array->storage()->buffer(BufferId(0)).block;
   const auto* data = reinterpret_cast<const volatile char*>(block.address());
   if (GetParam().is_host_readable) {
     EXPECT_EQ(*data, *static_cast<const char*>(source_.data));
@@ -134,7 +134,7 @@ TEST_P(MemoryContract, HoldsTheLimitOfEachDevice) {
 
 TEST_P(MemoryContract, FreesMemoryAfterTheLastReader) {
   ArrayRef array = device_put(source_, rows_, true);
-  const BufferRef buffer = array->storage()->buffer(3);
+  const BufferRef buffer = array->storage()->buffer(BufferId(3));
   const MemorySpace& space = *buffer.block->space();
   EXPECT_EQ(&space, &world_->device(3)->space(MemoryKind::kDevice));
   const int64_t with = space.stats().bytes_in_use;

@@ -56,8 +56,8 @@ TEST_P(PlacementContract, ReadsBackWhatWasPut) {
     test::expect_shards(array, source);
     ASSERT_EQ(values(*device_get(array)), values(source));
     for (int64_t p = 0; p < sharding->num_devices(); ++p) {
-      const ArrayRef shard = array->shard_data(p);
-      ASSERT_EQ(values(*device_get(shard)), test::shard_values(array, p)) << "position " << p;
+      const ArrayRef shard = array->shard_data(Position(p));
+      ASSERT_EQ(values(*device_get(shard)), test::shard_values(array, Position(p))) << "position " << p;
     }
   }
 }
@@ -129,7 +129,7 @@ TEST_P(PlacementContract, WaitsForDeferredCopies) {
       moved.push_back(array);
     }
     EXPECT_FALSE(moved.back()->ready_event()->is_set());
-    const std::byte* memory = moved.front()->storage()->device_data(0);
+    const std::byte* memory = moved.front()->storage()->device_data(BufferId(0));
     EXPECT_EQ(memory[0], std::byte{0xA5}) << "memory is not written before a thread waits";
     const auto host = device_get_async(moved[2]);
     EXPECT_EQ(values(*device_get(moved.back())), values(source)) << "seed " << seed;

@@ -86,16 +86,16 @@ TEST_F(DeviceListTest, RefusesDuplicatesAndNamesThem) {
 TEST_F(DeviceListTest, ReturnsThePositionOfADevice) {
   const auto other = Client::make(Machine::from_synthetic("pu:4"), {.num_devices = 8});
   const auto range = DeviceList::make(pick({2, 3, 4}), "test");
-  EXPECT_EQ(range->position_of(client_->device(2)), 0);
-  EXPECT_EQ(range->position_of(client_->device(4)), 2);
+  EXPECT_EQ(range->position_of(client_->device(2)), Position(0));
+  EXPECT_EQ(range->position_of(client_->device(4)), Position(2));
   const auto mixed = DeviceList::make(pick({6, 0, 3}), "test");
-  EXPECT_EQ(mixed->position_of(client_->device(3)), 2);
+  EXPECT_EQ(mixed->position_of(client_->device(3)), Position(2));
   for (const auto& list : {range, mixed}) {
     for (const Device* absent : {client_->device(1), client_->device(7), other->device(3)}) {
-      EXPECT_EQ(list->position_of(absent), -1);
+      EXPECT_TRUE(list->position_of(absent).is_none());
       EXPECT_FALSE(list->contains(absent));
     }
-    EXPECT_EQ(list->position_of(nullptr), -1);
+    EXPECT_TRUE(list->position_of(nullptr).is_none());
   }
 }
 

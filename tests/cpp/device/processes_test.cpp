@@ -134,14 +134,14 @@ TEST(Processes, DistinguishTheirOwnDevicesInLists) {
   EXPECT_FALSE(all->is_fully_addressable());
   EXPECT_FALSE(all->on_one_arena());
   ASSERT_EQ(all->addressable_count(), 3);
-  EXPECT_EQ(all->addressable_position(0), 0);
-  EXPECT_EQ(all->addressable_position(1), 2);
-  EXPECT_EQ(all->addressable_position(2), 4);
+  EXPECT_EQ(all->addressable_position(0), Position(0));
+  EXPECT_EQ(all->addressable_position(1), Position(2));
+  EXPECT_EQ(all->addressable_position(2), Position(4));
   EXPECT_EQ(all->processes(), (std::vector<int>{0, 1}));
   const auto own = list_of({3, 2});
   EXPECT_TRUE(own->is_fully_addressable());
   EXPECT_TRUE(own->on_one_arena());
-  EXPECT_EQ(own->addressable_position(1), 1);
+  EXPECT_EQ(own->addressable_position(1), Position(1));
   const auto others = list_of({1, 0});
   EXPECT_FALSE(others->is_fully_addressable());
   EXPECT_EQ(others->addressable_count(), 0);

@@ -89,7 +89,7 @@ TEST_F(Placements, HandleFaultsForLargeBlocks) {
   expect_safe("device_put and reshard of 2 MiB", [&] {
     const ArrayRef array = reshard(device_put(large, rows, true), columns, {});
     array->block_until_ready();
-    return text_of(shard_values(array, 3));
+    return text_of(shard_values(array, Position(3)));
   });
 }
 
@@ -173,8 +173,8 @@ TEST_F(Placements, KeepTheSourceIntactWhenAMoveFails) {
 TEST_F(Placements, HandleFaultsForShardData) {
   expect_safe("shard_data", [&] {
     const ArrayRef whole = device_put(big_, both_, true);
-    const ArrayRef first = whole->shard_data(0);
-    const ArrayRef last = whole->shard_data(3);
+    const ArrayRef first = whole->shard_data(Position(0));
+    const ArrayRef last = whole->shard_data(Position(3));
     return value_of(first) + value_of(last);
   });
 }
@@ -203,7 +203,7 @@ TEST_F(Placements, HandleFaultsOfAssembly) {
   });
   expect_safe("shards that are written one by one", [&] {
     ShardWriter writer({64, 256}, DType::kFloat32, everywhere_, "make_array_from_callback");
-    for (int64_t i = 0; i < 4; ++i) EXPECT_TRUE(writer.write(i, big_));
+    for (int64_t i = 0; i < 4; ++i) EXPECT_TRUE(writer.write(Position(i), big_));
     return value_of(writer.finish());
   });
 }

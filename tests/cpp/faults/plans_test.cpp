@@ -97,7 +97,7 @@ TEST(ShardingsUnderFaults, BuildTheirMapsOrFail) {
     const ShardingRef made = sharding_of(mesh_of(world, {2, 4}, {"x", "y"}), {{"y", "x"}, {}});
     const ShardDomains domains = made->domains({13, 8}, "test");
     std::string text = made->to_string();
-    for (int64_t tile = 0; tile < 8; ++tile) text += text_of(domains.domain(tile));
+    for (int64_t tile = 0; tile < 8; ++tile) text += text_of(domains.domain(TileId(tile)));
     return text;
   });
   EXPECT_EQ(Mesh::live_count(), 0);

@@ -263,7 +263,7 @@ TEST_F(SlowDevices, DoNotDelayOtherDevices) {
   const ArrayRef quick = device_put(value_, SingleDeviceSharding::make(client_->device(0)), true);
   std::promise<void> gate;
   const std::shared_future<void> open = gate.get_future().share();
-  const void* const slow = quick->storage()->buffer(0).host_data();  // no copy of the reshard writes there
+  const void* const slow = quick->storage()->buffer(BufferId(0)).host_data();  // no copy of the reshard writes there
   before_each_copy([&](const void* to) {
     if (to != slow) open.wait();
   });

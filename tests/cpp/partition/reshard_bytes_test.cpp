@@ -79,11 +79,11 @@ TEST(ReshardBytes, MatchAllCasesOfTheTable) {
     EXPECT_EQ(ingress_totals(source, destination, itemsize), (IngressTotals{total, most, receivers}));
 
     // With a memory for each device the plan moves just that, and nothing at all where the shards are right already.
-    std::vector<BufferPlace> source_places;
-    std::vector<BufferPlace> destination_places;
+    BufferPlaces source_places;
+    BufferPlaces destination_places;
     for (int64_t p = 0; p < 8; ++p) {
-      source_places.push_back({from.tile(p), p, static_cast<int32_t>(p)});
-      destination_places.push_back({to.tile(p), p, static_cast<int32_t>(p)});
+      source_places.push_back({from.tile(Position(p)), p, static_cast<int32_t>(p)});
+      destination_places.push_back({to.tile(Position(p)), p, static_cast<int32_t>(p)});
     }
     const ReshardPlan plan(source, source_places, destination, destination_places, itemsize);
     EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), total);

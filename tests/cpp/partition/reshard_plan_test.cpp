@@ -16,13 +16,14 @@ namespace {
 AbstractMesh line(int64_t size) { return AbstractMesh({x}, {size}); }
 
 /// One buffer for each tile in each arena; device p of the mesh has id `first_id` + p, `per_arena` devices share one.
-std::vector<BufferPlace> places(const TileGrid& grid, int64_t per_arena, int64_t first_id = 0) {
-  std::vector<BufferPlace> made;
-  std::map<std::pair<int64_t, int32_t>, bool> seen;
+BufferPlaces places(const TileGrid& grid, int64_t per_arena, int64_t first_id = 0) {
+  BufferPlaces made;
+  std::map<std::pair<TileId, int32_t>, bool> seen;
   for (int64_t p = 0; p < grid.positions(); ++p) {
     const int64_t device = first_id + p;
     const auto arena = static_cast<int32_t>(device / per_arena);
-    if (seen.emplace(std::pair(grid.tile(p), arena), true).second) made.push_back({grid.tile(p), device, arena});
+    if (seen.emplace(std::pair(grid.tile(Position(p)), arena), true).second)
+      made.push_back({grid.tile(Position(p)), device, arena});
   }
   return made;
 }
@@ -36,7 +37,7 @@ std::vector<ReshardCopy> copies_of(const ReshardPlan& plan) {
 std::vector<std::string> copies_text(const ReshardPlan& plan) {
   std::vector<std::string> lines;
   for (const ReshardCopy& copy : copies_of(plan)) {
-    lines.push_back(fmt::format("{}->{} {}+{} {} bytes link {}", copy.source, copy.destination,
+    lines.push_back(fmt::format("{}->{} {}+{} {} bytes link {}", copy.source.number(), copy.destination.number(),
                                 to_string(copy.box.origin), to_string(copy.box.shape), copy.bytes,
                                 static_cast<int>(copy.link)));
   }
@@ -45,6 +46,12 @@ std::vector<std::string> copies_text(const ReshardPlan& plan) {
 
 using Lines = std::vector<std::string>;
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+
+Pairs reused_of(const ReshardPlan& plan) {
+  Pairs pairs;
+  for (const auto& [destination, source] : plan.reused()) pairs.emplace_back(destination.number(), source.number());
+  return pairs;
+}
 
 TEST(ReshardPlan, MatchesTheExampleInTheHeader) {
   const TileGrid two(line(2), P({SpecEntry(x)}));
@@ -64,7 +71,7 @@ TEST(ReshardPlan, MatchesTheExampleInTheHeader) {
 TEST(ReshardPlan, ReusesEveryBufferOfEqualShardings) {
   const TileGrid grid(line(4), P({SpecEntry(x)}));
   const ReshardPlan plan(domains(grid, {8}), places(grid, 1), domains(grid, {8}), places(grid, 1), 4);
-  EXPECT_EQ(plan.reused(), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
+  EXPECT_EQ(reused_of(plan), (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
   EXPECT_TRUE(copies_of(plan).empty());
   EXPECT_EQ(plan.bytes_reused(), 32);
 }
@@ -73,7 +80,7 @@ TEST(ReshardPlan, ReusesEqualBoxesOfOtherDevicesInTheSameArena) {
   const TileGrid grid(line(2), P({SpecEntry(x)}));
   // The same tiles on devices 2 and 3 of an arena of four.
   const ReshardPlan plan(domains(grid, {8}), places(grid, 4), domains(grid, {8}), places(grid, 4, 2), 4);
-  EXPECT_EQ(plan.reused(), (Pairs{{0, 0}, {1, 1}}));
+  EXPECT_EQ(reused_of(plan), (Pairs{{0, 0}, {1, 1}}));
   EXPECT_TRUE(copies_of(plan).empty());
 }
 
@@ -89,9 +96,9 @@ TEST(ReshardPlan, CopiesEqualBoxesOfOtherArenas) {
 TEST(ReshardPlan, ReadsTheNearestReplica) {
   // Replicas on devices 0 (arena 0), 1 (arena 0), 2 (arena 1).
   const TileGrid replicated(line(3), P({}));
-  const std::vector<BufferPlace> from = {{0, 0, 0}, {0, 1, 0}, {0, 2, 1}};
+  const BufferPlaces from({{TileId(0), 0, 0}, {TileId(0), 1, 0}, {TileId(0), 2, 1}});
   const TileGrid halves(line(4), P({SpecEntry(x)}));
-  const std::vector<BufferPlace> to = {{0, 1, 0}, {1, 2, 1}, {2, 5, 1}, {3, 6, 0}};
+  const BufferPlaces to({{TileId(0), 1, 0}, {TileId(1), 2, 1}, {TileId(2), 5, 1}, {TileId(3), 6, 0}});
   const ReshardPlan plan(domains(replicated, {4}), from, domains(halves, {4}), to, 1);
   EXPECT_EQ(copies_text(plan), (Lines{"1->0 (0,)+(1,) 1 bytes link 0", "2->1 (1,)+(1,) 1 bytes link 0",
                                       "2->2 (2,)+(1,) 1 bytes link 1", "1->3 (3,)+(1,) 1 bytes link 1"}));
@@ -100,19 +107,22 @@ TEST(ReshardPlan, ReadsTheNearestReplica) {
 TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
   // Replicas in processes 0 and 1 of host 0, and 2 of host 1, which has two memories.
   const TileGrid replicated(line(4), P({}));
-  const std::vector<BufferPlace> from = {{0, 0, 0, 0, 0}, {0, 1, 1, 1, 0}, {0, 2, 2, 2, 1}, {0, 3, 3, 2, 1}};
+  const BufferPlaces from(
+      {{TileId(0), 0, 0, 0, 0}, {TileId(0), 1, 1, 1, 0}, {TileId(0), 2, 2, 2, 1}, {TileId(0), 3, 3, 2, 1}});
   const TileGrid parts(line(8), P({SpecEntry(x)}));
-  const std::vector<BufferPlace> to = {
-      {0, 3, 3, 2, 1},                    // its own device
-      {1, 5, 2, 2, 1},                    // another one of its memory
-      {2, 6, 4, 2, 1},                    // another memory of its process: those there take turns
-      {3, 7, 4, 2, 1},  {4, 8, 5, 3, 1},  // another process of its host: likewise
-      {5, 9, 6, 4, 2},                    // another host: all take turns
-      {6, 10, 6, 4, 2}, {7, 11, 7, 5, 0},
-  };
+  const BufferPlaces to({
+      {TileId(0), 3, 3, 2, 1},  // its own device
+      {TileId(1), 5, 2, 2, 1},  // another one of its memory
+      {TileId(2), 6, 4, 2, 1},  // another memory of its process: those there take turns
+      {TileId(3), 7, 4, 2, 1},
+      {TileId(4), 8, 5, 3, 1},  // another process of its host: likewise
+      {TileId(5), 9, 6, 4, 2},  // another host: all take turns
+      {TileId(6), 10, 6, 4, 2},
+      {TileId(7), 11, 7, 5, 0},
+  });
   const ReshardPlan plan(domains(replicated, {8}), from, domains(parts, {8}), to, 1);
   std::vector<std::pair<int64_t, LinkKind>> chosen;
-  for (const ReshardCopy& copy : copies_of(plan)) chosen.emplace_back(copy.source, copy.link);
+  for (const ReshardCopy& copy : copies_of(plan)) chosen.emplace_back(copy.source.number(), copy.link);
   EXPECT_EQ(chosen, (std::vector<std::pair<int64_t, LinkKind>>{{3, LinkKind::kSameDevice},
                                                                {2, LinkKind::kSameArena},
                                                                {2, LinkKind::kOtherArena},
@@ -130,11 +140,11 @@ TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
 
 TEST(ReshardPlan, AlternatesBetweenEquallyNearReplicas) {
   const TileGrid replicated(line(2), P({}));
-  const std::vector<BufferPlace> from = {{0, 0, 0}, {0, 1, 1}};
+  const BufferPlaces from({{TileId(0), 0, 0}, {TileId(0), 1, 1}});
   const TileGrid quarters(line(4), P({SpecEntry(x)}));
   const ReshardPlan plan(domains(replicated, {4}), from, domains(quarters, {4}), places(quarters, 1, 10), 1);
   std::vector<int64_t> sources;
-  for (const ReshardCopy& copy : copies_of(plan)) sources.push_back(copy.source);
+  for (const ReshardCopy& copy : copies_of(plan)) sources.push_back(copy.source.number());
   EXPECT_EQ(sources, (std::vector<int64_t>{0, 1, 0, 1}));
 }
 
@@ -165,12 +175,13 @@ TEST(ReshardPlan, MovesNothingForEmptyArraysAndTiles) {
 
 TEST(ReshardPlan, RefusesInvalidArguments) {
   const TileGrid two(line(2), P({SpecEntry(x)}));
-  const auto plan = [&](const Dims& from, const Dims& to, std::vector<BufferPlace> sources, int64_t itemsize) {
+  const auto plan = [&](const Dims& from, const Dims& to, BufferPlaces sources, int64_t itemsize) {
     return ReshardPlan(domains(two, from), sources, domains(two, to), places(two, 1, 7), itemsize);
   };
   EXPECT_THROW(plan({8}, {6}, places(two, 1), 4), InvalidArgument);
-  EXPECT_THROW(plan({8}, {8}, {{0, 0, 0}}, 4), InvalidArgument);             // nobody holds tile 1
-  EXPECT_THROW(plan({8}, {8}, {{0, 0, 0}, {2, 1, 1}}, 4), InvalidArgument);  // no such tile
+  EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, 0}}), 4), InvalidArgument);  // nobody holds tile 1
+  EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, 0}, {TileId(2), 1, 1}}), 4),
+               InvalidArgument);  // no such tile
   EXPECT_THROW(plan({8}, {8}, places(two, 1), 0), InvalidArgument);
   EXPECT_THROW(plan({int64_t{1} << 62}, {int64_t{1} << 62}, places(two, 1), 4), InvalidArgument);
   EXPECT_THROW(ingress_bytes(domains(two, {8}), {0}, domains(two, {8}), {0, 1}, 4), InvalidArgument);
@@ -178,8 +189,8 @@ TEST(ReshardPlan, RefusesInvalidArguments) {
 
 TEST(ReshardPlan, RefusesTotalsThatOverflow) {
   const TileGrid replicated(line(2), P({}));
-  const std::vector<BufferPlace> from = {{0, 0, 0}};
-  const std::vector<BufferPlace> to = {{0, 1, 1}, {0, 2, 2}};
+  const BufferPlaces from({{TileId(0), 0, 0}});
+  const BufferPlaces to({{TileId(0), 1, 1}, {TileId(0), 2, 2}});
   const Dims shape{INT64_MAX / 2 + 1};
   EXPECT_THROW(ReshardPlan(domains(replicated, shape), from, domains(replicated, shape), to, 1), InvalidArgument);
 }
@@ -199,47 +210,44 @@ LinkKind link_of(const BufferPlace& a, const BufferPlace& b) {
 }
 
 /// Everything that the header promises, checked element by element.
-void check_plan(const ShardDomains& source, const std::vector<BufferPlace>& from, const ShardDomains& destination,
-                const std::vector<BufferPlace>& to, int64_t itemsize) {
+void check_plan(const ShardDomains& source, const BufferPlaces& from, const ShardDomains& destination,
+                const BufferPlaces& to, int64_t itemsize) {
   const ReshardPlan plan(source, from, destination, to, itemsize);
-  const auto at = [](const auto& list, int64_t i) -> const auto& { return list.at(static_cast<size_t>(i)); };
-  std::vector<std::vector<int>> written(to.size());
-  for (size_t i = 0; i < to.size(); ++i) {
-    written[i].assign(static_cast<size_t>(destination.domain(to[i].tile).volume()), 0);
-  }
+  IdVector<PlaceId, std::vector<int>> written(to.size());
+  for (const PlaceId i : to.ids()) written[i].resize(destination.domain(to[i].tile).volume());
   int64_t reused = 0;
   for (const auto& [into, out_of] : plan.reused()) {
-    const IndexDomain box = destination.domain(at(to, into).tile);
-    ASSERT_EQ(box, source.domain(at(from, out_of).tile));
-    ASSERT_NE(link_of(at(to, into), at(from, out_of)), LinkKind::kOtherArena);
-    for (int& times : written.at(static_cast<size_t>(into))) ++times;
+    const IndexDomain box = destination.domain(to[into].tile);
+    ASSERT_EQ(box, source.domain(from[out_of].tile));
+    ASSERT_NE(link_of(to[into], from[out_of]), LinkKind::kOtherArena);
+    for (int& times : written[into]) ++times;
     reused += box.volume() * itemsize;
   }
   int64_t copied = 0;
   int64_t between_devices = 0;
   int64_t between_arenas = 0;
-  std::pair<int64_t, Dims> previous{-1, {}};
+  std::pair<PlaceId, Dims> previous;
   for (const ReshardCopy& copy : copies_of(plan)) {
-    const BufferPlace& target = at(to, copy.destination);
+    const BufferPlace& target = to[copy.destination];
     const IndexDomain whole = destination.domain(target.tile);
-    ASSERT_TRUE(contains(source.domain(at(from, copy.source).tile), copy.box));
+    ASSERT_TRUE(contains(source.domain(from[copy.source].tile), copy.box));
     ASSERT_TRUE(contains(whole, copy.box));
     ASSERT_GT(copy.bytes, 0);
     ASSERT_EQ(copy.bytes, copy.box.volume() * itemsize);
-    ASSERT_EQ(copy.link, link_of(at(from, copy.source), target));
+    ASSERT_EQ(copy.link, link_of(from[copy.source], target));
     for (const BufferPlace& other : from) {  // no replica is nearer
-      if (other.tile == at(from, copy.source).tile) {
+      if (other.tile == from[copy.source].tile) {
         ASSERT_GE(link_of(other, target), copy.link);
       }
     }
-    const std::pair<int64_t, Dims> order{copy.destination, copy.box.origin};
+    const std::pair<PlaceId, Dims> order{copy.destination, copy.box.origin};
     ASSERT_LT(previous, order);
     previous = order;
     Dims index = copy.box.origin;
     for (int64_t n = copy.box.volume(); n > 0; --n) {
       int64_t offset = 0;
       for (int64_t d = 0; d < index.size(); ++d) offset = offset * whole.shape[d] + index[d] - whole.origin[d];
-      ++written.at(static_cast<size_t>(copy.destination)).at(static_cast<size_t>(offset));
+      ++written[copy.destination].at(offset);
       for (int64_t d = index.size() - 1; d >= 0 && ++index[d] == copy.box.origin[d] + copy.box.shape[d]; --d) {
         index[d] = copy.box.origin[d];
       }
@@ -294,20 +302,20 @@ TEST(ReshardPlan, DeliversTheBytesThatEachDeviceLacksForRandomShardings) {
     const ShardDomains destination = domains(to, shape);
     const std::vector<int64_t> ingress = ingress_bytes(source, source_devices, destination, devices, 2);
     // Each device on an arena of its own: the plan moves exactly that between devices.
-    std::vector<BufferPlace> source_places;
-    std::vector<BufferPlace> destination_places;
+    BufferPlaces source_places;
+    BufferPlaces destination_places;
     for (int64_t p = 0; p < from.positions(); ++p) {
       const int64_t device = source_devices[static_cast<size_t>(p)];
-      source_places.push_back({from.tile(p), device, static_cast<int32_t>(device)});
+      source_places.push_back({from.tile(Position(p)), device, static_cast<int32_t>(device)});
     }
     for (int64_t p = 0; p < to.positions(); ++p) {
       const int64_t device = devices[static_cast<size_t>(p)];
-      destination_places.push_back({to.tile(p), device, static_cast<int32_t>(device)});
+      destination_places.push_back({to.tile(Position(p)), device, static_cast<int32_t>(device)});
     }
     const ReshardPlan plan(source, source_places, destination, destination_places, 2);
     std::vector<int64_t> planned(ingress.size(), 0);
     for (const ReshardCopy& copy : copies_of(plan)) {
-      if (copy.link != LinkKind::kSameDevice) planned[static_cast<size_t>(copy.destination)] += copy.bytes;
+      if (copy.link != LinkKind::kSameDevice) planned[static_cast<size_t>(copy.destination.number())] += copy.bytes;
     }
     ASSERT_EQ(ingress, planned) << describe(a) << " to " << describe(b) << " " << to_string(shape);
   }
@@ -338,7 +346,7 @@ TEST(ReshardPlan, CountsTheTotalsOfAllPairsQuickly) {
   EXPECT_EQ(plan.bytes_over(LinkKind::kOtherArena), 0);
   int64_t boxes = 0;
   int64_t runs = 0;
-  for (ReshardRuns into(plan, size - 1); into.next(); ++runs) boxes += into.run().count;
+  for (ReshardRuns into(plan, PlaceId(size - 1)); into.next(); ++runs) boxes += into.run().count;
   EXPECT_EQ(runs, 1);
   EXPECT_EQ(boxes, size);
 }
@@ -353,22 +361,22 @@ TEST(ReshardPlan, ReturnsTheRunsOfARangeOfSourceTiles) {
     SCOPED_TRACE(describe(a) + " to " + describe(b) + " " + to_string(shape));
     const TileGrid from(a.mesh, a.spec);
     const TileGrid to(b.mesh, b.spec);
-    std::vector<BufferPlace> source_places = places(from, 1);
+    BufferPlaces source_places = places(from, 1);
     for (BufferPlace& place : source_places) place.process = static_cast<int32_t>(draw(random, 0, 1));
     const ReshardPlan plan(domains(from, shape), source_places, domains(to, shape), places(to, 1, 1000), 4);
     const CutRange range = plan.cuts_of_process(1);
     for (int64_t i = 0; i < static_cast<int64_t>(plan.destination_places().size()); ++i) {
-      std::vector<std::pair<int64_t, Dims>> expected;
-      plan.for_copies_into(i, [&](const ReshardCopy& copy) {
-        const int64_t tile = source_places[static_cast<size_t>(copy.source)].tile;
+      std::vector<std::pair<TileId, Dims>> expected;
+      plan.for_copies_into(PlaceId(i), [&](const ReshardCopy& copy) {
+        const TileId tile = source_places[copy.source].tile;
         for (int64_t d = 0; d < from.parts().size(); ++d) {
           const int64_t cut = from.tile_coordinate(tile, d);
           if (cut < range.first[d] || cut > range.last[d]) return;
         }
         expected.emplace_back(tile, copy.box.origin);
       });
-      std::vector<std::pair<int64_t, Dims>> found;
-      for (ReshardRuns runs(plan, i, &range); runs.next();) {
+      std::vector<std::pair<TileId, Dims>> found;
+      for (ReshardRuns runs(plan, PlaceId(i), &range); runs.next();) {
         Dims origin = runs.run().box.origin;
         for (int64_t k = 0; k < runs.run().count; ++k) {
           found.emplace_back(runs.run().tile + k * runs.run().tile_step, origin);

@@ -18,14 +18,14 @@ AbstractMesh mesh_2x4() { return AbstractMesh({x, y}, {2, 4}); }
 
 std::vector<int64_t> tiles_of(const TileGrid& grid) {
   std::vector<int64_t> tiles;
-  for (int64_t p = 0; p < grid.positions(); ++p) tiles.push_back(grid.tile(p));
+  for (const Position p : IdRange<Position>(grid.positions())) tiles.push_back(grid.tile(p).number());
   return tiles;
 }
 
 std::vector<int64_t> replicas_of(const TileGrid& grid, const Dims& shape) {
   const ShardDomains domains(grid, shape, Uneven::kError, {.operation = "test"});
   std::vector<int64_t> replicas;
-  for (int64_t p = 0; p < grid.positions(); ++p) replicas.push_back(domains.replica(p));
+  for (const Position p : IdRange<Position>(grid.positions())) replicas.push_back(domains.replica(p));
   return replicas;
 }
 
@@ -56,9 +56,9 @@ TEST(TileGrid, MatchesTheExampleInTheHeader) {
   EXPECT_EQ(grid.parts(7), 1);
   EXPECT_EQ(grid.tiles(), 2);
   EXPECT_EQ(grid.replicas(), 4);
-  EXPECT_EQ(grid.tile(5), 1);
-  EXPECT_EQ(grid.replica(5), 1);
-  EXPECT_EQ(grid.position(1, 1), 5);
+  EXPECT_EQ(grid.tile(Position(5)), TileId(1));
+  EXPECT_EQ(grid.replica(Position(5)), 1);
+  EXPECT_EQ(grid.position(TileId(1), 1), Position(5));
 }
 
 TEST(TileGrid, OrdersAxesOfATupleMajorToMinor) {
@@ -123,15 +123,16 @@ TEST(TileGrid, AgreesWithTheDefinitionForRandomMeshesAndSpecs) {
         const int64_t cut = plain_cut(made, p, d);
         tile = tile * plain_parts(made, d) + cut;
         cuts.push_back(shape[d] == 0 ? 0 : cut);
-        ASSERT_EQ(grid.tile_coordinate(grid.tile(p), d), cut);
+        ASSERT_EQ(grid.tile_coordinate(grid.tile(Position(p)), d), cut);
       }
-      ASSERT_EQ(grid.tile(p), tile);
-      ASSERT_EQ(grid.replica(p), seen[tile]++);
-      ASSERT_EQ(cut(grid, shape).replica(p), seen_boxes[cuts]++);
-      ASSERT_EQ(grid.position(grid.tile(p), grid.replica(p)), p);
+      ASSERT_EQ(grid.tile(Position(p)), TileId(tile));
+      ASSERT_EQ(grid.replica(Position(p)), seen[tile]++);
+      ASSERT_EQ(cut(grid, shape).replica(Position(p)), seen_boxes[cuts]++);
+      ASSERT_EQ(grid.position(grid.tile(Position(p)), grid.replica(Position(p))), Position(p));
     }
     ASSERT_EQ(static_cast<int64_t>(seen.size()), grid.tiles());
-    ASSERT_EQ(grid.tiles_by_position(), tiles_of(grid));
+    const IdVector<Position, TileId> tiles = grid.tiles_by_position();
+    for (const Position p : tiles.ids()) ASSERT_EQ(tiles[p], grid.tile(p));
   }
 }
 
@@ -155,16 +156,16 @@ TEST(ShardDomains, ReturnsTheBoxOfEachTile) {
   const ShardDomains of = cut(grid, {4, 8, 3});
   EXPECT_EQ(of.shard_shape(), (Dims{2, 2, 3}));
   EXPECT_TRUE(of.is_even());
-  EXPECT_EQ(of.domain(0), box({0, 0, 0}, {2, 2, 3}));
-  EXPECT_EQ(of.domain(7), box({2, 6, 0}, {2, 2, 3}));
+  EXPECT_EQ(of.domain(TileId(0)), box({0, 0, 0}, {2, 2, 3}));
+  EXPECT_EQ(of.domain(TileId(7)), box({2, 6, 0}, {2, 2, 3}));
 }
 
 TEST(ShardDomains, AcceptsEmptyDimensionsAndScalars) {
   const TileGrid grid(mesh_2x4(), P({on({x})}));
   EXPECT_EQ(cut(grid, {0, 5}).shard_shape(), (Dims{0, 5}));
-  EXPECT_EQ(cut(grid, {0, 5}).domain(1), box({0, 0}, {0, 5}));
-  EXPECT_EQ(cut(TileGrid(), {}).domain(0), box({}, {}));
-  EXPECT_EQ(cut(grid, {0, 5}, Uneven::kLastShort).domain(1), box({0, 0}, {0, 5}));
+  EXPECT_EQ(cut(grid, {0, 5}).domain(TileId(1)), box({0, 0}, {0, 5}));
+  EXPECT_EQ(cut(TileGrid(), {}).domain(TileId(0)), box({}, {}));
+  EXPECT_EQ(cut(grid, {0, 5}, Uneven::kLastShort).domain(TileId(1)), box({0, 0}, {0, 5}));
 }
 
 TEST(ShardDomains, UsesChunksOfCeilSizeWithLastShort) {
@@ -172,23 +173,23 @@ TEST(ShardDomains, UsesChunksOfCeilSizeWithLastShort) {
   const ShardDomains of = cut(grid, {10}, Uneven::kLastShort);
   EXPECT_FALSE(of.is_even());
   EXPECT_EQ(of.shard_shape(), (Dims{3}));
-  EXPECT_EQ(of.domain(0), box({0}, {3}));
-  EXPECT_EQ(of.domain(3), box({9}, {1}));
+  EXPECT_EQ(of.domain(TileId(0)), box({0}, {3}));
+  EXPECT_EQ(of.domain(TileId(3)), box({9}, {1}));
   const ShardDomains five = cut(grid, {5}, Uneven::kLastShort);  // 2 + 2 + 1 + 0
-  EXPECT_EQ(five.domain(2), box({4}, {1}));
-  EXPECT_EQ(five.domain(3), box({5}, {0}));
+  EXPECT_EQ(five.domain(TileId(2)), box({4}, {1}));
+  EXPECT_EQ(five.domain(TileId(3)), box({5}, {0}));
   EXPECT_TRUE(cut(grid, {8}, Uneven::kLastShort).is_even());
 }
 
 TEST(ShardDomains, CountsEqualBoxesAsReplicas) {
   const TileGrid grid(mesh_2x4(), P({on({x, y})}));
   const ShardDomains of = cut(grid, {5}, Uneven::kLastShort);  // positions 5, 6 and 7 hold [5, 5)
-  EXPECT_EQ(of.replica(4), 0);
-  EXPECT_EQ(of.replica(5), 0);
-  EXPECT_EQ(of.replica(7), 2);
+  EXPECT_EQ(of.replica(Position(4)), 0);
+  EXPECT_EQ(of.replica(Position(5)), 0);
+  EXPECT_EQ(of.replica(Position(7)), 2);
   const int64_t huge = int64_t{1} << 40;
-  EXPECT_EQ(cut(grid, {0, huge, huge}).replica(7), 7);
-  EXPECT_EQ(cut(grid, {8}).replica(7), 0);
+  EXPECT_EQ(cut(grid, {0, huge, huge}).replica(Position(7)), 7);
+  EXPECT_EQ(cut(grid, {8}).replica(Position(7)), 0);
 }
 
 TEST(ShardDomains, CountsReplicasOfAMillionEmptyBoxesQuickly) {
@@ -197,7 +198,7 @@ TEST(ShardDomains, CountsReplicasOfAMillionEmptyBoxesQuickly) {
   const TileGrid grid(AbstractMesh({x, y}, {side, side}), P({on({y, x})}));
   const ShardDomains of = cut(grid, {10}, Uneven::kLastShort);  // tiles 0 to 9 have one element each
   for (int64_t p = 0, empty = 0; p < side * side; ++p) {
-    ASSERT_EQ(of.replica(p), grid.tile(p) < 10 ? 0 : empty++) << p;
+    ASSERT_EQ(of.replica(Position(p)), grid.tile(Position(p)).number() < 10 ? 0 : empty++) << p;
   }
 }
 
@@ -205,7 +206,7 @@ TEST(ShardDomains, DoesNotOverflowAtTheLargestSize) {
   const TileGrid grid(AbstractMesh({x}, {int64_t{1} << 20}), P({on({x})}));
   const ShardDomains of = cut(grid, {INT64_MAX}, Uneven::kLastShort);
   const int64_t chunk = int64_t{1} << 43;
-  EXPECT_EQ(of.domain((int64_t{1} << 20) - 1), box({INT64_MAX - chunk + 1}, {chunk - 1}));
+  EXPECT_EQ(of.domain(TileId((int64_t{1} << 20) - 1)), box({INT64_MAX - chunk + 1}, {chunk - 1}));
 }
 
 TEST(ShardDomains, NamesEveryIndivisibleDimensionAndTheFix) {
@@ -247,7 +248,7 @@ TEST(ShardDomains, CoversRandomArraysExactlyOnce) {
     const ShardDomains of = cut(grid, shape, even ? Uneven::kError : Uneven::kLastShort);
     std::vector<int> covered(static_cast<size_t>(shape[0] * shape[1] * shape[2]), 0);
     for (int64_t tile = 0; tile < grid.tiles(); ++tile) {
-      const IndexDomain of_tile = of.domain(tile);
+      const IndexDomain of_tile = of.domain(TileId(tile));
       if (even) {
         ASSERT_EQ(of_tile.shape, of.shard_shape());
       }
@@ -262,10 +263,10 @@ TEST(ShardDomains, CoversRandomArraysExactlyOnce) {
     ASSERT_TRUE(std::ranges::all_of(covered, [](int times) { return times == 1; }));
     std::map<std::vector<int64_t>, int64_t> seen;  // boxes
     for (int64_t p = 0; p < grid.positions(); ++p) {
-      const IndexDomain held = of.domain(grid.tile(p));
+      const IndexDomain held = of.domain(Position(p));
       std::vector<int64_t> key(held.origin.begin(), held.origin.end());
       key.insert(key.end(), held.shape.begin(), held.shape.end());
-      ASSERT_EQ(of.replica(p), seen[key]++);
+      ASSERT_EQ(of.replica(Position(p)), seen[key]++);
     }
   }
 }

@@ -26,31 +26,26 @@ std::map<std::string, double> named(const CopyTerms& terms) {
 }
 using Terms = std::map<std::string, double>;
 
-struct End {
-  std::unique_ptr<TileGrid> grid;  // the domains refer to it
-  PlacedEnd placed;
-};
-
 /// 4 devices: replicas on one memory are one buffer.
-End end_of(const std::vector<std::vector<std::string>>& spec, const Dims& shape,
-           const std::vector<int32_t>& arenas = {0, 0, 0, 0}) {
+PlacedEnd end_of(const std::vector<std::vector<std::string>>& spec, const Dims& shape,
+                 const std::vector<int32_t>& arenas = {0, 0, 0, 0}) {
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {2, 2});
-  auto grid = std::make_unique<TileGrid>(mesh, spec_of(spec));
-  PlacedEnd end{ShardDomains(*grid, shape, Uneven::kError, {.operation = "test"}), {0, 1, 2, 3}, {}, {}};
-  for (int64_t position = 0; position < 4; ++position) {
-    const int64_t tile = grid->tile(position);
-    const int32_t arena = arenas[static_cast<size_t>(position)];
+  const TileGrid grid(mesh, spec_of(spec));
+  PlacedEnd end{ShardDomains(grid, shape, Uneven::kError, {.operation = "test"}), {0, 1, 2, 3}, {}, {}};
+  for (const Position position : IdRange<Position>(4)) {
+    const TileId tile = grid.tile(position);
+    const int32_t arena = arenas[static_cast<size_t>(position.number())];
     const auto same = [&](const BufferPlace& place) { return place.tile == tile && place.arena == arena; };
     const auto found = std::ranges::find_if(end.places, same);
-    end.buffers.push_back(found - end.places.begin());
-    if (found == end.places.end()) end.places.push_back({tile, position, arena});
+    end.buffers.emplace_back(found - end.places.begin());
+    if (found == end.places.end()) end.places.push_back({tile, position.number(), arena});
   }
-  return {std::move(grid), std::move(end)};
+  return end;
 }
 
-Terms terms_of(const End& from, const End& to, int64_t cache_bytes) {
-  const DirectCopies direct = make_direct_copies(from.placed, to.placed, 4);
-  return named(copy_terms(direct, from.placed, to.placed, 4, {.cache_bytes = cache_bytes}));
+Terms terms_of(const PlacedEnd& from, const PlacedEnd& to, int64_t cache_bytes) {
+  const DirectCopies direct = make_direct_copies(from, to, 4);
+  return named(copy_terms(direct, from, to, 4, {.cache_bytes = cache_bytes}));
 }
 
 TEST(CopyTerms, CountDenseCopiesBySize) {
@@ -83,8 +78,8 @@ TEST(CopyTerms, CountShortRunsOnTheSideThatHasThem) {
   // Rows of 128 bytes to columns of 32: each row of a source tile is cut, and dense in the destination.
   const Dims narrow = {64, 32};
   const double bytes = 64 * 32 * 4;
-  const End rows = end_of({{"x", "y"}, {}}, narrow);
-  const End columns = end_of({{}, {"x", "y"}}, narrow);
+  const PlacedEnd rows = end_of({{"x", "y"}, {}}, narrow);
+  const PlacedEnd columns = end_of({{}, {"x", "y"}}, narrow);
   EXPECT_EQ(terms_of(rows, columns, 0),
             (Terms{{"calls", 1}, {"copies", 16}, {"alone", bytes}, {"read in 32 B", bytes}}));
   EXPECT_EQ(terms_of(columns, rows, 0),
@@ -94,8 +89,8 @@ TEST(CopyTerms, CountShortRunsOnTheSideThatHasThem) {
 TEST(CopyTerms, CountRunsOfACacheLineOnlyForBytesFromMemory) {
   const Dims shape = {8192, 1024};  // 32 MiB; a quarter of a row has 1024 bytes, between 512 and 16384
   const double bytes = 32 * kMiB;
-  const End rows = end_of({{"x", "y"}, {}}, shape);
-  const End columns = end_of({{}, {"x", "y"}}, shape);
+  const PlacedEnd rows = end_of({{"x", "y"}, {}}, shape);
+  const PlacedEnd columns = end_of({{}, {"x", "y"}}, shape);
   EXPECT_EQ(terms_of(rows, columns, 64 * kMiB), (Terms{{"calls on workers", 1}, {"copies", 16}, {"warm", bytes}}));
   const Terms cold = terms_of(rows, columns, 0);
   EXPECT_EQ(cold.at("memory"), bytes);
@@ -105,10 +100,10 @@ TEST(CopyTerms, CountRunsOfACacheLineOnlyForBytesFromMemory) {
 
 TEST(CopyTerms, CountBytesPerMemory) {
   const Dims shape = {8, 8};
-  const End rows = end_of({{"x", "y"}, {}}, shape, {0, 0, 1, 1});
-  const End whole = end_of({}, shape, {0, 0, 1, 1});
-  const DirectCopies direct = make_direct_copies(rows.placed, whole.placed, 4);
-  EXPECT_EQ(bytes_by_memory(direct, rows.placed, whole.placed),
+  const PlacedEnd rows = end_of({{"x", "y"}, {}}, shape, {0, 0, 1, 1});
+  const PlacedEnd whole = end_of({}, shape, {0, 0, 1, 1});
+  const DirectCopies direct = make_direct_copies(rows, whole, 4);
+  EXPECT_EQ(bytes_by_memory(direct, rows, whole),
             (std::vector<MemoryBytes>{{0, 0, 128}, {0, 1, 128}, {1, 0, 128}, {1, 1, 128}}));
 }
 

@@ -84,7 +84,7 @@ TEST(GroupIngress, AgreesWithCountingElements) {
       std::set<std::pair<int64_t, int64_t>> found;
       for (int64_t p = 0; p < 6; ++p) {
         if (groups[static_cast<size_t>(p)] != group) continue;
-        const IndexDomain box = where.domain(where.grid().tile(p));
+        const IndexDomain box = where.domain(Position(p));
         for (int64_t i = 0; i < box.shape[0]; ++i) {
           for (int64_t j = 0; j < box.shape[1]; ++j) found.emplace(box.origin[0] + i, box.origin[1] + j);
         }

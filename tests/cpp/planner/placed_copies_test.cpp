@@ -26,7 +26,7 @@ TEST(PlacedCopies, PlansTheCopiesBetweenMemoriesOfThisProcess) {
 TEST(PlacedCopies, HasOneBufferForReplicasInOneMemory) {
   const ClientRef world = make_world(1, 4);
   const PlacedCopies placed = placed_copies(*named(world, {4}, {"a"}), *named(world, {4}, {}), {8}, 4, nullptr);
-  EXPECT_EQ(placed.destination.buffers, (std::vector<int64_t>{0, 0, 0, 0}));
+  EXPECT_EQ(placed.destination.buffers, std::vector<PlaceId>(4, PlaceId(0)));
   EXPECT_EQ(placed.direct.plan.copy_count(), 4);
 }
 

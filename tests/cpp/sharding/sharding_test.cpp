@@ -135,8 +135,8 @@ TEST_F(ShardingTest, AcceptsUnevenShapesWithLastShort) {
   const auto sharding = NamedSharding::make(flat_, P({on({"q"})}), MemoryKind::kDevice, Uneven::kLastShort);
   const ShardDomains domains = sharding->domains({10}, "device_put");
   EXPECT_EQ(domains.shard_shape(), (Dims{2}));
-  EXPECT_EQ(domains.domain(4).shape, (Dims{2}));
-  EXPECT_EQ(domains.domain(7).shape, (Dims{0}));
+  EXPECT_EQ(domains.domain(TileId(4)).shape, (Dims{2}));
+  EXPECT_EQ(domains.domain(TileId(7)).shape, (Dims{0}));
 }
 
 TEST_F(ShardingTest, RefusesInvalidSpecsAndMeshes) {
@@ -152,7 +152,7 @@ TEST_F(ShardingTest, RefusesInvalidSpecsAndMeshes) {
 
 std::vector<int64_t> buffers_of(const Sharding& sharding) {
   std::vector<int64_t> numbers;
-  for (int64_t p = 0; p < sharding.num_devices(); ++p) numbers.push_back(sharding.buffer_at(p));
+  for (const Position p : sharding.positions()) numbers.push_back(sharding.buffer_at(p).number());
   return numbers;
 }
 
@@ -160,10 +160,10 @@ TEST_F(ShardingTest, UsesABufferForEachTileInOneArena) {
   const auto sharding = NamedSharding::make(mesh_, P({on({"y"})}));
   EXPECT_EQ(sharding->buffers().size(), 4);
   EXPECT_EQ(buffers_of(*sharding), (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3}));
-  EXPECT_EQ(sharding->position_of(2), 2);
+  EXPECT_EQ(sharding->position_of(BufferId(2)), Position(2));
   const auto turned = NamedSharding::make(mesh_, P({on({"y", "x"})}));
   EXPECT_EQ(buffers_of(*turned), (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5, 7}));
-  EXPECT_EQ(turned->position_of(1), 4);
+  EXPECT_EQ(turned->position_of(BufferId(1)), Position(4));
 }
 
 TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
@@ -173,7 +173,7 @@ TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
   const auto replicated = NamedSharding::make(mesh, P({}));
   EXPECT_EQ(replicated->buffers().size(), 2);
   EXPECT_EQ(buffers_of(*replicated), (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1}));
-  EXPECT_EQ(replicated->position_of(1), 4);
+  EXPECT_EQ(replicated->position_of(BufferId(1)), Position(4));
 
   const auto columns = NamedSharding::make(mesh, P({on({"y"})}));
   EXPECT_EQ(buffers_of(*columns), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
@@ -183,7 +183,7 @@ TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
 
   std::vector<std::string> places;
   for (const BufferPlace& place : WorldPlaces(*columns).places) {
-    places.push_back(fmt::format("tile {} device {} arena {}", place.tile, place.device, place.arena));
+    places.push_back(fmt::format("tile {} device {} arena {}", place.tile.number(), place.device, place.arena));
   }
   EXPECT_EQ(places,
             (std::vector<std::string>{"tile 0 device 0 arena 0", "tile 1 device 1 arena 0", "tile 2 device 2 arena 0",
@@ -207,18 +207,18 @@ TEST(BufferMap, MapsEveryPositionToItsTileAndArena) {
     for (const char* axis : {"a", "b", "c"}) entries.push_back(draw(0, 1) == 0 ? SpecEntry() : on({axis}));
     const auto sharding = NamedSharding::make(mesh, P(entries));
     const TileGrid& grid = sharding->grid();
-    const std::vector<BufferPlace> places = WorldPlaces(*sharding).places;
+    const std::vector<BufferPlace> places = WorldPlaces(*sharding).places.values();
     ASSERT_EQ(static_cast<int64_t>(places.size()), sharding->buffers().size());
     std::vector<int64_t> first(places.size(), -1);
     for (int64_t p = 0; p < size; ++p) {
-      const auto buffer = static_cast<size_t>(sharding->buffer_at(p));
+      const auto buffer = static_cast<size_t>(sharding->buffer_at(Position(p)).number());
       ASSERT_LT(buffer, places.size());
-      ASSERT_EQ(places[buffer].tile, grid.tile(p));
+      ASSERT_EQ(places[buffer].tile, grid.tile(Position(p)));
       ASSERT_EQ(places[buffer].arena, devices[static_cast<size_t>(p)]->arena_index());
       if (first[buffer] < 0) {
         first[buffer] = p;
         ASSERT_EQ(places[buffer].device, devices[static_cast<size_t>(p)]->id());
-        ASSERT_EQ(sharding->position_of(static_cast<int64_t>(buffer)), p);
+        ASSERT_EQ(sharding->position_of(BufferId(static_cast<int64_t>(buffer))), Position(p));
       }
     }
     ASSERT_EQ(std::ranges::count(first, -1), 0);
@@ -234,8 +234,9 @@ TEST(Shards, AreOneForEachBufferAndOutliveTheirSharding) {
   EXPECT_EQ(shards.size(), 4);
   std::vector<std::string> texts;
   for (const Shard& shard : shards) {
-    texts.push_back(fmt::format("buffer {} position {} tile {} from {} of {}", shard.buffer, shard.position, shard.tile,
-                                to_string(shard.box.origin), to_string(shard.box.shape)));
+    texts.push_back(fmt::format("buffer {} position {} tile {} from {} of {}", shard.buffer.number(),
+                                shard.position.number(), shard.tile.number(), to_string(shard.box.origin),
+                                to_string(shard.box.shape)));
   }
   EXPECT_EQ(texts, (std::vector<std::string>{"buffer 0 position 0 tile 0 from (0, 0) of (3, 3)",
                                              "buffer 1 position 1 tile 1 from (3, 0) of (2, 3)",

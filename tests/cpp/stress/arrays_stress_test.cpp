@@ -160,7 +160,7 @@ class ArraysStress : public testing::Test {
     const Held held = shelf_->look(random);
     if (!held.array) return;
     unless_refused(held.array, [&] {
-      const int64_t position = pick(random, 0, held.array->sharding()->num_devices() - 1);
+      const Position position(pick(random, 0, held.array->sharding()->num_devices() - 1));
       const ArrayRef part = held.array->shard_data(position);
       const IndexDomain domain = test::box_at(*held.array, position);
       const auto view = device_get(part);

@@ -28,9 +28,9 @@ TEST(Adopt, CopiesPartsAndSharesMemory) {
   parts[1] = {shared, {foreign_block(shared.data, shared.nbytes(), [] {}), 0}};
   const ArrayRef array = adopt({4, 3}, DType::kInt32, rows, std::move(parts), "shard_map");
   EXPECT_TRUE(array->committed());
-  EXPECT_EQ(test::shard_values(array, 0), values(copied));
-  EXPECT_EQ(array->storage()->device_data(1), shared.data);
-  EXPECT_EQ(test::shard_values(array, 1), values(shared));
+  EXPECT_EQ(test::shard_values(array, Position(0)), values(copied));
+  EXPECT_EQ(array->storage()->device_data(BufferId(1)), shared.data);
+  EXPECT_EQ(test::shard_values(array, Position(1)), values(shared));
 }
 
 TEST(Adopt, TakesShortAndEmptyLastParts) {
@@ -40,7 +40,7 @@ TEST(Adopt, TakesShortAndEmptyLastParts) {
   for (const int64_t size : {2, 2, 1, 0}) parts.push_back({test::dense(random, {size}, DType::kInt8)});
   const ArrayRef array = adopt({5}, DType::kInt8, rows, parts, "shard_map");
   for (int64_t p = 0; p < 4; ++p) {
-    EXPECT_EQ(test::shard_values(array, p), values(parts[static_cast<size_t>(p)].view));
+    EXPECT_EQ(test::shard_values(array, Position(p)), values(parts[static_cast<size_t>(p)].view));
   }
 }
 
@@ -70,7 +70,7 @@ TEST(Adopt, SharesOnlyDenseAlignedMemoryOfTheRightKind) {
   unaligned.data = static_cast<std::byte*>(host.data) + 1;
   EXPECT_FALSE(can_adopt(unaligned, nullptr, Arena::of_node(0, MemoryKind::kDevice)));
   const ArrayRef ours = device_put(host, SingleDeviceSharding::make(world->device(0)), true);
-  const BufferRef buffer = ours->storage()->buffer(0);
+  const BufferRef buffer = ours->storage()->buffer(BufferId(0));
   const auto view = device_get(ours);
   EXPECT_TRUE(can_adopt(*view, buffer.block.operator->(), Arena::of_node(0, MemoryKind::kDevice)));
   EXPECT_FALSE(can_adopt(*view, buffer.block.operator->(), Arena::of_node(0, MemoryKind::kUnpinnedHost)));

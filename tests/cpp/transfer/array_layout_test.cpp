@@ -44,14 +44,14 @@ TEST(ArrayLayout, StoresColumnsInColumnMajorMemory) {
   view.byte_strides = {12, 4};
   const ShardingRef sharding = SingleDeviceSharding::make(world->device(0));
   const ArrayRef array = device_put(view, sharding, true, std::make_shared<const artifex_devices::Layout>(Dims{0, 1}));
-  const auto* data = reinterpret_cast<const float*>(array->storage()->device_data(0));
+  const auto* data = reinterpret_cast<const float*>(array->storage()->device_data(BufferId(0)));
   EXPECT_EQ(std::vector<float>(data, data + 6), (std::vector<float>{1, 4, 2, 5, 3, 6}));
   const auto shown = device_get(array);
   EXPECT_EQ(shown->data, data);
   EXPECT_EQ(shown->byte_strides, (Dims{4, 8}));
-  EXPECT_EQ(array->shard_data(0)->strides({2, 3}), (Dims{4, 8}));
+  EXPECT_EQ(array->shard_data(Position(0))->strides({2, 3}), (Dims{4, 8}));
   const ArrayRef turned = row_major(array);
-  const auto* rows = reinterpret_cast<const float*>(turned->storage()->device_data(0));
+  const auto* rows = reinterpret_cast<const float*>(turned->storage()->device_data(BufferId(0)));
   EXPECT_EQ(std::vector<float>(rows, rows + 6), source);
   EXPECT_EQ(row_major(turned), turned);
 }
@@ -82,7 +82,7 @@ TEST_P(ArrayLayoutRandom, KeepsTheValueInEveryMove) {
     const ArrayRef moved = reshard(array, to, {.layout = second});
     EXPECT_TRUE(equal_layouts(moved->layout(), second));
     EXPECT_EQ(values(*device_get(moved)), values(source));
-    for (int64_t position = 0; position < moved->sharding()->num_devices(); ++position) {
+    for (const Position position : moved->sharding()->positions()) {
       const ArrayRef shard = moved->shard_data(position);
       EXPECT_EQ(device_get(shard)->byte_strides, shard->strides(shard->shape()));
     }

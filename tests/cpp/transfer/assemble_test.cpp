@@ -21,7 +21,7 @@ using test::values;
 
 std::vector<Assembly::Part> parts_of(const ArrayRef& array) {
   std::vector<Assembly::Part> parts;
-  for (int64_t p = 0; p < array->sharding()->num_devices(); ++p) parts.push_back({array->shard_data(p), "", false});
+  for (const Position p : array->sharding()->positions()) parts.push_back({array->shard_data(p), "", false});
   return parts;
 }
 
@@ -48,7 +48,7 @@ TEST(Assemble, RebuildsAnArrayFromItsShardsWithoutACopy) {
     };
     const ArrayRef whole = assembled(true);
     EXPECT_EQ(values(*device_get(whole)), values(source));
-    EXPECT_EQ(whole->storage()->buffer(0).host_data(), array->storage()->buffer(0).host_data());
+    EXPECT_EQ(whole->storage()->buffer(BufferId(0)).host_data(), array->storage()->buffer(BufferId(0)).host_data());
     EXPECT_EQ(assembled(false)->shape(), source.shape);
   }
 }
@@ -98,11 +98,11 @@ TEST(ShardWriter, WritesEachPartOnceAndComparesReplicas) {
     HostView part = source;
     part.shape = {2, 3};
     part.data = static_cast<std::byte*>(source.data) + (p / 2) * 12;
-    EXPECT_TRUE(writer.write(p, part));
+    EXPECT_TRUE(writer.write(Position(p), part));
   }
   HostView wrong = source;
   wrong.shape = {2, 3};
-  EXPECT_FALSE(writer.write(3, wrong));
+  EXPECT_FALSE(writer.write(Position(3), wrong));
   EXPECT_EQ(values(*device_get(writer.finish())), values(source));
 }
 

@@ -33,7 +33,7 @@ TEST(DeviceGet, ReturnsOneBufferWithoutACopy) {
   for (const ShardingRef& sharding :
        {named(world, {4}, {}), ShardingRef(SingleDeviceSharding::make(world->device(1)))}) {
     const ArrayRef array = device_put(source, sharding, true);
-    EXPECT_EQ(device_get(array)->data, array->storage()->device_data(0));
+    EXPECT_EQ(device_get(array)->data, array->storage()->device_data(BufferId(0)));
     EXPECT_EQ(gathered_bytes(array), 0);
   }
 }
@@ -43,7 +43,7 @@ TEST(DeviceGet, ReturnsRowsOfOneSlabWithoutACopy) {
   const HostView source = test::dense(random, {8, 32}, DType::kFloat32);
   const ArrayRef array = device_put(source, named(make_world(1, 4), {4}, {"a"}), true);
   const auto view = device_get(array);
-  EXPECT_EQ(view->data, array->storage()->device_data(0));
+  EXPECT_EQ(view->data, array->storage()->device_data(BufferId(0)));
   EXPECT_EQ(values(*view), values(source));
   EXPECT_EQ(gathered_bytes(array), 0);
 }
@@ -94,10 +94,10 @@ TEST(DeviceGet, ReturnsAShardWithoutACopy) {
   Random random(6);
   const HostView source = test::dense(random, {8, 3}, DType::kInt8);
   const ArrayRef array = device_put(source, named(make_world(2, 4), {4}, {"a"}), true);
-  const ArrayRef shard = array->shard_data(3);
+  const ArrayRef shard = array->shard_data(Position(3));
   const auto view = device_get(shard);
   EXPECT_EQ(view->shape, (Dims{2, 3}));
-  EXPECT_EQ(view->data, array->storage()->device_data(3));
+  EXPECT_EQ(view->data, array->storage()->device_data(BufferId(3)));
   HostView last = source;
   last.shape = {2, 3};
   last.data = static_cast<std::byte*>(source.data) + 18;
@@ -121,8 +121,8 @@ TEST(DeviceGet, WaitsForTheArrayAndRethrowsItsError) {
     auto ready = std::make_shared<Event>();
     const ArrayRef array = Array::make({2}, DType::kInt8, sharding, storage, ready, true);
     std::thread writer([&] {
-      storage->device_data(0)[0] = std::byte{1};
-      storage->device_data(1)[0] = std::byte{2};
+      storage->device_data(BufferId(0))[0] = std::byte{1};
+      storage->device_data(BufferId(1))[0] = std::byte{2};
       fails ? ready->set_error(std::make_exception_ptr(InvalidArgument("broken"))) : ready->set();
     });
     if (fails) {

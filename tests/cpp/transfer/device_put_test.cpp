@@ -46,7 +46,7 @@ HostView view_of(std::vector<float>& data, const Dims& shape) {
 }
 
 float at(const ArrayRef& array, int64_t position, int64_t i) {
-  return reinterpret_cast<const float*>(array->storage()->device_data(array->buffer_number(position)))[i];
+  return reinterpret_cast<const float*>(array->storage()->device_data(array->buffer_at(Position(position))))[i];
 }
 
 TEST(DevicePut, ShardsRows) {
@@ -55,7 +55,7 @@ TEST(DevicePut, ShardsRows) {
   std::iota(data.begin(), data.end(), 0.0f);
   const ArrayRef array = device_put(view_of(data, {8, 4}), named(world, {4}, {"a"}), true);
   EXPECT_EQ(array->shape(), (Dims{8, 4}));
-  EXPECT_EQ(array->shard_data(2)->shape(), (Dims{2, 4}));
+  EXPECT_EQ(array->shard_data(Position(2))->shape(), (Dims{2, 4}));
   EXPECT_EQ(at(array, 0, 0), 0);
   EXPECT_EQ(at(array, 1, 7), 15);
   EXPECT_EQ(at(array, 3, 0), 24);
@@ -91,7 +91,8 @@ TEST_P(DevicePutRandom, RoundTripsAnyValue) {
     const ArrayRef array = device_put(source, sharding, true);
     test::expect_shards(array, source);
     int64_t physical = 0;
-    for (int64_t b = 0; b < array->storage()->buffer_count(); ++b) physical += array->storage()->buffer_bytes(b);
+    for (int64_t b = 0; b < array->storage()->buffer_count(); ++b)
+      physical += array->storage()->buffer_bytes(BufferId(b));
     EXPECT_EQ(transfer_counters().host_to_device_bytes - before.host_to_device_bytes, physical);
 
     const auto view = device_get(array);
@@ -149,8 +150,8 @@ TEST(DevicePut, SharesMemoryOfReplicasAndChargesEach) {
   const auto world = make_world(1, 8);
   const int64_t before = test::arena_bytes_in_use(world);
   const ArrayRef array = device_put(test::dense(random, {1 << 20}, DType::kFloat32), named(world, {8}, {}), true);
-  EXPECT_EQ(array->storage()->device_data(array->buffer_number(7)),
-            array->storage()->device_data(array->buffer_number(0)));
+  EXPECT_EQ(array->storage()->device_data(array->buffer_at(Position(7))),
+            array->storage()->device_data(array->buffer_at(Position(0))));
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 4 << 20));
   EXPECT_EQ(test::arena_bytes_in_use(world) - before, 4 << 20);
 }
@@ -260,8 +261,8 @@ TEST(DevicePutAlias, SharesTheMemoryOfTheSourceAndKeepsItsOwner) {
   void* data = source.data;
   ArrayRef array = device_put_alias(source, named(world, {2}, {}), true);
   source.owner.reset();
-  EXPECT_TRUE(array->storage()->buffer(0).block->is_foreign());
-  EXPECT_EQ(array->storage()->device_data(0), data);
+  EXPECT_TRUE(array->storage()->buffer(BufferId(0)).block->is_foreign());
+  EXPECT_EQ(array->storage()->device_data(BufferId(0)), data);
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 32));
   auto view = device_get(array);
   EXPECT_EQ(view->data, data);

@@ -23,7 +23,7 @@ TEST(Dlpack, ExportsTheMemoryOfAnArrayAndKeepsItAlive) {
   const ClientRef world = make_world(1, 1);
   const HostView host = test::dense(random, {4, 3}, DType::kFloat32);
   ArrayRef array = device_put(host, first_device(world), true);
-  const void* data = array->storage()->device_data(0);
+  const void* data = array->storage()->device_data(BufferId(0));
   const auto managed = export_dlpack_versioned(dlpack_view(array, false), false);
   EXPECT_EQ(managed->tensor.data, data);
   EXPECT_EQ(managed->flags, dlpack::kReadOnly);
@@ -40,7 +40,7 @@ TEST(Dlpack, ExportsCopies) {
   const ClientRef world = make_world(1, 1);
   const ArrayRef array = device_put(test::dense(random, {5}, DType::kInt8), first_device(world), true);
   const auto managed = export_dlpack_versioned(dlpack_view(array, true), true);
-  EXPECT_NE(managed->tensor.data, array->storage()->device_data(0));
+  EXPECT_NE(managed->tensor.data, array->storage()->device_data(BufferId(0)));
   EXPECT_EQ(managed->flags, dlpack::kIsCopied);
   EXPECT_EQ(values(view_of_dlpack(managed->tensor, managed->flags)), values(*device_get(array)));
 }
@@ -127,9 +127,9 @@ TEST_F(DlpackTensor, IsCheckedBeforeItsMemoryIsRead) {
 TEST_F(DlpackTensor, BecomesAnArrayWithoutACopyWhereThatIsPossible) {
   const ClientRef world = make_world(1, 2);
   const HostView view = view_of_dlpack(tensor_, 0);
-  EXPECT_EQ(array_from_dlpack(view, first_device(world), {})->storage()->device_data(0),
+  EXPECT_EQ(array_from_dlpack(view, first_device(world), {})->storage()->device_data(BufferId(0)),
             static_cast<const void*>(data_));
-  EXPECT_NE(array_from_dlpack(view, first_device(world), true)->storage()->device_data(0),
+  EXPECT_NE(array_from_dlpack(view, first_device(world), true)->storage()->device_data(BufferId(0)),
             static_cast<const void*>(data_));
   const ShardingRef other = SingleDeviceSharding::make(world->device(1));
   EXPECT_EQ(values(*device_get(array_from_dlpack(view, other, {}))), values(view));

@@ -76,7 +76,7 @@ TEST(Fork, LeavesTheChildUsableWhenThreadsWereBusy) {
       const HostView data = test::dense(own, {64, t == 0 ? 5000 : 8}, DType::kFloat32);
       while (!stop) {
         const ArrayRef array = device_put(data, named(world, {4}, {"a"}), true);
-        const ArrayRef shard = array->shard_data(1);
+        const ArrayRef shard = array->shard_data(Position(1));
         reshard(array, named(world, {4}, {"", "a"}), {})->block_until_ready();
         array->delete_();
       }

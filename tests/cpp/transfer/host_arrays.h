@@ -163,20 +163,20 @@ inline ByteArray bytes_of(const BufferRef& buffer, int64_t bytes, const Client& 
 }
 
 /// The part of the array at `position`.
-inline IndexDomain box_at(const Array& array, int64_t position) {
+inline IndexDomain box_at(const Array& array, Position position) {
   const ShardDomains domains = array.sharding()->domains(array.shape(), "test");
-  return domains.domain(domains.grid().tile(position));
+  return domains.domain(position);
 }
 
 /// What the shard at `position` holds, read from its memory.
-inline ByteArray shard_values(const ArrayRef& array, int64_t position) {
-  const BufferRef buffer = array->storage()->buffer(array->buffer_number(position));
+inline ByteArray shard_values(const ArrayRef& array, Position position) {
+  const BufferRef buffer = array->storage()->buffer(array->buffer_at(position));
   const int64_t bytes = box_at(*array, position).volume() * itemsize(array->dtype());
   return bytes_of(buffer, bytes, *array->sharding()->devices()->client());
 }
 
 /// The shard at this position has the part of `expected` that its domain says.
-inline void expect_shard(const ArrayRef& array, int64_t position, const HostView& expected) {
+inline void expect_shard(const ArrayRef& array, Position position, const HostView& expected) {
   const IndexDomain domain = box_at(*array, position);
   HostView part = expected;
   part.shape = domain.shape;
@@ -184,12 +184,12 @@ inline void expect_shard(const ArrayRef& array, int64_t position, const HostView
     for (int64_t d = 0; d < part.shape.size(); ++d) data += domain.origin[d] * expected.byte_strides[d];
     part.data = data;
   }
-  ASSERT_EQ(shard_values(array, position), values(part)) << "position " << position;
+  ASSERT_EQ(shard_values(array, position), values(part)) << "position " << position.number();
 }
 
 inline void expect_shards(const ArrayRef& array, const HostView& expected) {
   for (int64_t p = 0; p < array->sharding()->num_devices(); ++p) {
-    ASSERT_NO_FATAL_FAILURE(expect_shard(array, p, expected));
+    ASSERT_NO_FATAL_FAILURE(expect_shard(array, Position(p), expected));
   }
 }
 

@@ -48,13 +48,13 @@ TEST_F(Place, SharesBuffersWhenOnlyCommittedChanges) {
   const ArrayRef result = place(source, {rows_, true});
   EXPECT_NE(result, source);
   EXPECT_TRUE(result->committed());
-  EXPECT_EQ(result->storage()->device_data(0), source->storage()->device_data(0));
+  EXPECT_EQ(result->storage()->device_data(BufferId(0)), source->storage()->device_data(BufferId(0)));
 }
 
 TEST_F(Place, CopiesWhereSharingIsForbidden) {
   const ArrayRef source = put(rows_);
   const ArrayRef result = place(source, {rows_, true}, {.may_alias = false});
-  EXPECT_NE(result->storage()->device_data(0), source->storage()->device_data(0));
+  EXPECT_NE(result->storage()->device_data(BufferId(0)), source->storage()->device_data(BufferId(0)));
   EXPECT_EQ(values(*device_get(result)), values(host_));
 }
 
@@ -147,8 +147,8 @@ TEST_F(Place, GuardsCopiesFromTheHost) {
 
 TEST_F(Place, SharesHostMemoryOnlyWithinOneBuffer) {
   const PlacementOptions share{.may_alias = true};
-  EXPECT_EQ(place(host_, {on_device(0), true}, share)->storage()->device_data(0), host_.data);
-  EXPECT_NE(place(host_, {on_device(0), true})->storage()->device_data(0), host_.data);
+  EXPECT_EQ(place(host_, {on_device(0), true}, share)->storage()->device_data(BufferId(0)), host_.data);
+  EXPECT_NE(place(host_, {on_device(0), true})->storage()->device_data(BufferId(0)), host_.data);
   EXPECT_TRUE(can_alias(host_, *on_device(0)));
   EXPECT_FALSE(can_alias(host_, *rows_));
   EXPECT_FALSE(can_alias(host_, *replicated_));  // two memories: two buffers

@@ -24,7 +24,7 @@ TEST(Reinterpret, ShowsTheSameMemoryInAnotherShape) {
   const ArrayRef source = device_put(host, rows, true);
   const ArrayRef array = reinterpret(source, {8, 2, 2}, rows, "reshape");
   EXPECT_EQ(array->shape(), (Dims{8, 2, 2}));
-  EXPECT_EQ(array->storage()->device_data(0), source->storage()->device_data(0));
+  EXPECT_EQ(array->storage()->device_data(BufferId(0)), source->storage()->device_data(BufferId(0)));
   EXPECT_EQ(values(*device_get(array)), values(host));
 }
 

@@ -62,8 +62,8 @@ ArrayRef unfinished(const ShardingRef& sharding, const Dims& shape, const EventR
 
 void write(const ArrayRef& array, float value) {
   for (int64_t b = 0; b < array->storage()->buffer_count(); ++b) {
-    auto* data = reinterpret_cast<float*>(array->storage()->device_data(b));
-    std::fill(data, data + array->storage()->buffer_bytes(b) / 4, value);
+    auto* data = reinterpret_cast<float*>(array->storage()->device_data(BufferId(b)));
+    std::fill(data, data + array->storage()->buffer_bytes(BufferId(b)) / 4, value);
   }
 }
 
@@ -190,7 +190,8 @@ TEST(Reshard, SharesAllMemoryOfAnEqualLayout) {
     const ArrayRef array = put(random, named(world, {8}, {"a"}), shape);
     const int64_t before = transfer_counters().device_to_device_bytes;
     ArrayRef same = reshard(array, named(world, {8, 1}, {"ab"}), {});
-    for (int64_t b = 0; b < 8; ++b) EXPECT_EQ(same->storage()->device_data(b), array->storage()->device_data(b));
+    for (int64_t b = 0; b < 8; ++b)
+      EXPECT_EQ(same->storage()->device_data(BufferId(b)), array->storage()->device_data(BufferId(b)));
     EXPECT_EQ(transfer_counters().device_to_device_bytes, before);
     EXPECT_EQ(bytes_in_use(world), everywhere(world, array->nbytes() / 4));  // both arrays count
     same->delete_();
@@ -204,7 +205,8 @@ TEST(Reshard, KeepsASharedSlab) {
   const auto world = make_world(1, 8);
   const ArrayRef array = put(random, named(world, {8}, {"a"}), {8, 16});
   int64_t stride = 0;
-  EXPECT_EQ(reshard(array, named(world, {8}, {"a"}), {})->storage()->slab(&stride), array->storage()->device_data(0));
+  EXPECT_EQ(reshard(array, named(world, {8}, {"a"}), {})->storage()->slab(&stride),
+            array->storage()->device_data(BufferId(0)));
   EXPECT_EQ(stride, 64);
 }
 
@@ -215,7 +217,8 @@ TEST(Reshard, SharesNothingWithForceCopy) {
   ReshardOptions options;
   options.force_copy = true;
   const ArrayRef copy = reshard(array, array->sharding(), options);
-  for (int64_t b = 0; b < 4; ++b) EXPECT_NE(copy->storage()->device_data(b), array->storage()->device_data(b));
+  for (int64_t b = 0; b < 4; ++b)
+    EXPECT_NE(copy->storage()->device_data(BufferId(b)), array->storage()->device_data(BufferId(b)));
   EXPECT_EQ(values(*device_get(copy)), values(*device_get(array)));
 }
 
@@ -243,12 +246,12 @@ TEST(Reshard, MovesAShard) {
   const auto world = make_world(2, 4);
   const HostView source = test::dense(random, {8, 4}, DType::kInt32);
   const ArrayRef array = device_put(source, named(world, {4}, {"a"}), true);
-  const ArrayRef shard = array->shard_data(3);
+  const ArrayRef shard = array->shard_data(Position(3));
   const ArrayRef moved = reshard(shard, named(world, {2}, {"a"}), {});
   EXPECT_EQ(moved->shape(), (Dims{2, 4}));
   EXPECT_EQ(values(*device_get(moved)), values(*device_get(shard)));
   const ArrayRef near = reshard(shard, SingleDeviceSharding::make(world->device(2)), {});
-  EXPECT_EQ(near->storage()->device_data(0), array->storage()->device_data(3));  // the same memory
+  EXPECT_EQ(near->storage()->device_data(BufferId(0)), array->storage()->device_data(BufferId(3)));  // the same memory
   near->delete_();
   EXPECT_FALSE(array->is_deleted());
 }

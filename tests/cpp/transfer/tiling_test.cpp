@@ -49,7 +49,7 @@ TEST(Tiling, ExistsForSlabsOfEvenTiles) {
     const ShardDomains domains = sharding->domains(shape, "test");
     const auto storage = Storage::allocate(sharding, domains, DType::kInt16, "test");
     auto found = Tiling::of(*storage, domains, nullptr, 2);
-    EXPECT_TRUE(!found || found->data == storage->device_data(0));
+    EXPECT_TRUE(!found || found->data == storage->device_data(BufferId(0)));
     return found;
   };
   const auto near = tiling(named(world, {2}, {"", "a"}), {3, 10});  // devices 0 and 1 share a memory
