@@ -99,6 +99,8 @@ class Device {
   const DeviceFacts& facts_elsewhere() const noexcept;  // of a device of another process, with memory of its own
   bool charge_host(int64_t bytes, MemoryKind kind);
   void discharge_host(int64_t bytes, MemoryKind kind) noexcept;
+  /// Not inline, as a MemoryChange on the stack would cost each charge a frame.
+  [[gnu::cold, gnu::noinline]] void record_change(int64_t bytes, int64_t in_use) const noexcept;
 
   std::atomic<Memories*> memories_{nullptr};
   Client* client_ = nullptr;

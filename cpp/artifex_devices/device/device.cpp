@@ -67,14 +67,16 @@ bool Device::try_charge(int64_t bytes) noexcept {
   atomic_max(peak_, in_use);
   atomic_max(largest_, bytes);
   allocs_.fetch_add(1, std::memory_order_relaxed);
-  if (is_recorded(Recorded::kMemory)) record(MemoryChange{*this, bytes, in_use});
+  if (is_recorded(Recorded::kMemory)) record_change(bytes, in_use);
   return true;
 }
 
 void Device::discharge(int64_t bytes) noexcept {
   const int64_t before = in_use_.fetch_sub(bytes, std::memory_order_relaxed);
-  if (is_recorded(Recorded::kMemory)) record(MemoryChange{*this, -bytes, before - bytes});
+  if (is_recorded(Recorded::kMemory)) record_change(-bytes, before - bytes);
 }
+
+void Device::record_change(int64_t bytes, int64_t in_use) const noexcept { record(MemoryChange{*this, bytes, in_use}); }
 
 DeviceMemoryStats Device::memory_stats() const noexcept {
   const int64_t in_use = in_use_.load(std::memory_order_relaxed);

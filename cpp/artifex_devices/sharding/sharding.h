@@ -45,7 +45,9 @@ class Sharding {
   ShardDomains domains(const Dims& shape, std::string_view operation) const;
   /// domains(), and the buffers of this process that hold them: `for (const Shard& shard : sharding.shards(shape,
   /// ...))`.
-  Shards shards(const Dims& shape, std::string_view operation) const { return {domains(shape, operation), buffers_}; }
+  Shards shards(const Dims& shape, std::string_view operation) const {
+    return {grid_, shape, uneven_, names(operation), buffers_};
+  }
   /// Whether each device, of any process, holds at least the part of an array of `shape` that `other` gives it. Both
   /// shardings have the same devices in the same order. Throws as ShardDomains does.
   bool covers(const Sharding& other, const Dims& shape, std::string_view operation) const;

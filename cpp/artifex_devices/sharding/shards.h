@@ -61,7 +61,9 @@ struct Shard {
 /// [0, 4) and [4, 8).
 class Shards : public ShardDomains {
  public:
-  Shards(ShardDomains domains, BufferMap buffers) : ShardDomains(std::move(domains)), buffers_(std::move(buffers)) {}
+  /// Throws as ShardDomains.
+  Shards(const TileGrid& grid, const Dims& shape, Uneven uneven, const Names& names, const BufferMap& buffers)
+      : ShardDomains(grid, shape, uneven, names), buffers_(buffers) {}
 
   int64_t size() const noexcept { return buffers_.size(); }
   Shard operator[](BufferId buffer) const {

@@ -73,6 +73,7 @@ int64_t fill(const HostView& source, const Shards& shards, const Storage& storag
 }
 
 int64_t physical_bytes(const Storage& storage) noexcept {
+  if (storage.bytes().is_even()) return storage.buffer_count() * storage.bytes().tile();
   int64_t sum = 0;
   for (const BufferId b : IdRange<BufferId>(storage.buffer_count())) sum += storage.buffer_bytes(b);
   return sum;
