@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from artifex_devices._base.checks import check_number, wrong_type, wrong_value
+from artifex_devices._base.checks import check_number, failure, wrong_type, wrong_value
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.plain_numbers import is_count, plain
@@ -71,28 +71,40 @@ def transformer(
     """
     if isinstance(shape, str):
         if shape.lower() not in SHAPES:
-            raise ValueError(
-                f"models.transformer: shape is {safe_repr(shape)}{did_you_mean(shape, SHAPES)}; expected one of "
-                f"{', '.join(SHAPES)}; or give a TransformerShape"
+            raise failure(
+                ValueError,
+                "models.transformer",
+                f"shape is {safe_repr(shape)}{did_you_mean(shape, SHAPES)}",
+                expected=f"one of {', '.join(SHAPES)}",
+                fix="or give a TransformerShape",
             )
         shape = SHAPES[shape.lower()]
     if not isinstance(shape, TransformerShape):
         raise wrong_type("models.transformer", "shape", shape, "a name or a TransformerShape", "write 'llama-2-7b'")
     batch, sequence, cache = _counts("transformer", {"batch": batch, "sequence": sequence, "cache": cache})
     if not shape.experts and _factor("transformer", capacity_factor) != 1:
-        raise ValueError(
-            f"models.transformer: capacity_factor is {safe_repr(capacity_factor)} and {shape.name} has no experts; "
-            "expected 1; leave it out"
+        raise failure(
+            ValueError,
+            "models.transformer",
+            f"capacity_factor is {safe_repr(capacity_factor)} and {shape.name} has no experts",
+            expected="1",
+            fix="leave it out",
         )
     if problems := _inexact(shape, cache + sequence):
-        raise ValueError(
-            f"models.transformer: {shape.name} has {', '.join(problems)}; expected a model that einsums describe "
-            "exactly; price it with planner.plan_training"
+        raise failure(
+            ValueError,
+            "models.transformer",
+            f"{shape.name} has {', '.join(problems)}",
+            expected="a model that einsums describe exactly",
+            fix="price it with planner.plan_training",
         )
     if cache and optimizer is not None:
-        raise ValueError(
-            f"models.transformer: cache is {cache} in a training step; expected 0, because training has no tokens "
-            "from before; give optimizer=None"
+        raise failure(
+            ValueError,
+            "models.transformer",
+            f"cache is {cache} in a training step",
+            expected="0, because training has no tokens from before",
+            fix="give optimizer=None",
         )
     kept = _kept(keep)
     sizes = {
@@ -124,9 +136,12 @@ def transformer(
     activations = [tensor.name for tensor in parts.tensors if tensor.role == "activation"]
     unknown = sorted(kept.difference(activations))
     if unknown and not isinstance(keep, str):  # _KEPT has names of dense models and of experts
-        raise ValueError(
-            f"models.transformer: keep names {', '.join(map(safe_repr, unknown))}; expected activations of the model "
-            f"({', '.join(activations)}); correct it"
+        raise failure(
+            ValueError,
+            "models.transformer",
+            f"keep names {', '.join(map(safe_repr, unknown))}",
+            expected=f"activations of the model ({', '.join(activations)})",
+            fix="correct it",
         )
     return _model(f"{shape.name} ({batch} x {sequence} tokens)", parts, batch * sequence, optimizer)
 
@@ -205,9 +220,12 @@ def moe(
         "moe", numbers | {"layers": layers, "tokens": tokens}
     )
     if experts_per_token > experts:
-        raise ValueError(
-            f"models.moe: each token is routed to {experts_per_token} of {experts} experts; expected at most all; "
-            "correct experts_per_token"
+        raise failure(
+            ValueError,
+            "models.moe",
+            f"each token is routed to {experts_per_token} of {experts} experts",
+            expected="at most all",
+            fix="correct experts_per_token",
         )
     places = _expert_places("moe", experts, experts_per_token, tokens, capacity_factor)
     sizes = {"b": tokens, "d": embed, "f": mlp, "e": experts, "r": experts, "c": places}
@@ -265,9 +283,15 @@ def _expert_places(operation: str, experts: int, experts_per_token: int, tokens:
     """Returns the number of places of one expert."""
     places = tokens * experts_per_token * _factor(operation, factor) / experts
     if places < 1 or places != int(places):
-        raise ValueError(
-            f"models.{operation}: each of {experts} experts has {places:g} places for {tokens} tokens that are routed "
-            f"to {experts_per_token} experts each; expected a whole number; change the tokens or capacity_factor"
+        raise failure(
+            ValueError,
+            f"models.{operation}",
+            (
+                f"each of {experts} experts has {places:g} places for {tokens} tokens that are routed to "
+                f"{experts_per_token} experts each"
+            ),
+            expected="a whole number",
+            fix="change the tokens or capacity_factor",
         )
     return int(places)
 

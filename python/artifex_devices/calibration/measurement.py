@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.text import bytes_text
 from artifex_devices._base.timing import Repeats
 from artifex_devices._core import Device, Machine, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding, internal
@@ -47,9 +48,12 @@ def largest_array_bytes(cache_bytes: int | None) -> int:
     """Returns the bytes of the largest array: three times the caches, at least 96 MiB, at most 1/16 of memory."""
     limit = Machine.live().usable_memory_bytes // _MEMORY_SHARE
     if limit < _MIN_ARRAY:
-        raise MemoryError(
-            f"calibrate: a sixteenth of the memory that the process may use is {limit} bytes; expected at least "
-            f"{_MIN_ARRAY}; raise the limit (ulimit -v, the cgroup's memory.max)"
+        raise failure(
+            MemoryError,
+            "calibrate",
+            f"a sixteenth of the memory that the process may use is {limit} bytes",
+            expected=f"at least {_MIN_ARRAY}",
+            fix="raise the limit (ulimit -v, the cgroup's memory.max)",
         )
     return min(max(_CACHE_MULTIPLE * (cache_bytes or 0), _DEFAULT_ARRAY), limit)
 

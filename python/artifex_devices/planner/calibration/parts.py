@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _planner
+from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_number, checked_record
 from artifex_devices._base.timing import Repeats
@@ -140,8 +141,12 @@ def fitted(
     """
     missing = [name for name in TERMS if not any(each.get(name) for each in terms)]
     if missing:
-        raise ValueError(
-            f"calibrate: no sample has {', '.join(missing)}; expected at least one for each term; measure more"
+        raise failure(
+            ValueError,
+            "calibrate",
+            f"no sample has {', '.join(missing)}",
+            expected="at least one for each term",
+            fix="measure more",
         )
     rows = [[each.get(name, 0.0) for name in TERMS] for each in terms]
     coefficients, errors = _planner.fit_relative(rows, [each.seconds for each in repeats])

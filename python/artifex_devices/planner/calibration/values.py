@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices._base.checks import check_number, check_type
+from artifex_devices._base.checks import check_number, check_type, failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
@@ -106,9 +106,12 @@ class Calibration:
             if name not in self.coefficients
         ]
         if unknown:
-            raise ValueError(
-                f"seconds_of: {', '.join(unknown)} {'is not a term' if len(unknown) == 1 else 'are not terms'}; "
-                f"expected some of {', '.join(TERMS)}; correct the names"
+            raise failure(
+                ValueError,
+                "seconds_of",
+                f"{', '.join(unknown)} {('is not a term' if len(unknown) == 1 else 'are not terms')}",
+                expected=f"some of {', '.join(TERMS)}",
+                fix="correct the names",
             )
         for name, count in terms.items():
             check_number("seconds_of", repr(name), count, minimum=0, expected="a number of calls, copies or bytes")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from artifex_devices import _planner
-from artifex_devices._base.checks import check_type
+from artifex_devices._base.checks import check_type, failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Mesh, NamedSharding, PartitionSpec, Sharding
 from artifex_devices.config import config
@@ -87,15 +87,21 @@ def machine_collective(
 ) -> CollectivePlan:
     """Prices one program of one collective, as `shard_map` runs it here."""
     if op not in _planner.PROGRAM_COLLECTIVES:
-        raise ValueError(
-            f"plan_collective: {safe_repr(op)} is not a calibrated collective; expected one of "
-            f"{', '.join(_planner.PROGRAM_COLLECTIVES)}; plan it on a cluster"
+        raise failure(
+            ValueError,
+            "plan_collective",
+            f"{safe_repr(op)} is not a calibrated collective",
+            expected=f"one of {', '.join(_planner.PROGRAM_COLLECTIVES)}",
+            fix="plan it on a cluster",
         )
     has_cluster = _planner.cluster_of_device(mesh.devices.flat[0]) is not None
     if has_cluster or not NamedSharding(mesh, PartitionSpec()).is_fully_addressable:
-        raise ValueError(
-            f"plan_collective: the mesh has devices of {'a cluster' if has_cluster else 'other processes'}; expected "
-            "devices of this process for seconds by a calibration; leave calibration= out"
+        raise failure(
+            ValueError,
+            "plan_collective",
+            f"the mesh has devices of {('a cluster' if has_cluster else 'other processes')}",
+            expected="devices of this process for seconds by a calibration",
+            fix="leave calibration= out",
         )
     devices, count = len(groups[0]), len(groups)
     executor = executor_for(op, nbytes, devices)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import _planner
-from artifex_devices._base.checks import check_sequence, check_str, wrong_type
+from artifex_devices._base.checks import check_sequence, check_str, failure, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
@@ -75,8 +75,11 @@ def plan_collective(
     check_str("plan_collective", "op", op, "write 'all_gather'")
     if op not in _OPS:
         hint = f" (did you mean {_OPS_BY_LAX[op]}?)" if op in _OPS_BY_LAX else did_you_mean(op, _OPS)
-        raise ValueError(
-            f"plan_collective: {safe_repr(op)} is not a collective{hint}; expected {', '.join(_OPS[:-1])} or {_OPS[-1]}"
+        raise failure(
+            ValueError,
+            "plan_collective",
+            f"{safe_repr(op)} is not a collective{hint}",
+            expected=f"{', '.join(_OPS[:-1])} or {_OPS[-1]}",
         )
     nbytes = _checked_bytes(nbytes)
     check_calibration("plan_collective", calibration)
@@ -95,9 +98,12 @@ def plan_collective(
         fix = "make one by artifex_devices.cluster; give calibration= for this machine's own devices"
         raise wrong_type("plan_collective", "cluster", cluster, "a Cluster, or a Mesh of a cluster's devices", fix)
     if calibration is not None:
-        raise ValueError(
-            f"plan_collective: cluster is {safe_repr(cluster)} and calibration is given; expected a Mesh of this "
-            "machine's own devices with it; leave calibration= out"
+        raise failure(
+            ValueError,
+            "plan_collective",
+            f"cluster is {safe_repr(cluster)} and calibration is given",
+            expected="a Mesh of this machine's own devices with it",
+            fix="leave calibration= out",
         )
     pairs = _checked_pairs(op, perm)
     try:
@@ -125,9 +131,12 @@ def _groups(mesh: Mesh, axes: tuple[Any, ...]) -> list[list[int]]:
     """Returns the device ids of the groups along `axes`."""
     missing = [name for name in axes if name not in mesh.axis_names]
     if missing:
-        raise ValueError(
-            f"plan_collective: the mesh has no axes {missing}; expected some of {list(mesh.axis_names)}; name axes of "
-            "the mesh"
+        raise failure(
+            ValueError,
+            "plan_collective",
+            f"the mesh has no axes {missing}",
+            expected=f"some of {list(mesh.axis_names)}",
+            fix="name axes of the mesh",
         )
     if len(set(axes)) < len(axes):
         raise ValueError(f"plan_collective: axes {list(axes)} has a name twice; expected each once; leave one out")
@@ -152,17 +161,23 @@ def _checked_bytes(nbytes: Any) -> float:
 def _checked_pairs(op: str, perm: Sequence[tuple[int, int]] | None) -> list[tuple[int, int]]:
     """Returns the pairs of a permute, none for another collective."""
     if (op == "permute") != (perm is not None):
-        raise ValueError(
-            f"plan_collective: op is {safe_repr(op)} and perm is {safe_repr(perm)}; expected pairs of positions with "
-            "'permute' and with no other op; write perm=[(0, 1), (1, 0)]"
+        raise failure(
+            ValueError,
+            "plan_collective",
+            f"op is {safe_repr(op)} and perm is {safe_repr(perm)}",
+            expected="pairs of positions with 'permute' and with no other op",
+            fix="write perm=[(0, 1), (1, 0)]",
         )
     try:
         pairs = [tuple(operator.index(place) for place in pair) for pair in perm or ()]
     except TypeError:
         pairs = [()]
     if any(len(pair) != 2 or not all(abs(place) < 2**62 for place in pair) for pair in pairs):
-        raise TypeError(
-            f"plan_collective: perm is {safe_repr(perm)}; expected pairs (source, destination) of positions in a "
-            "group; write perm=[(0, 1), (1, 0)]"
+        raise failure(
+            TypeError,
+            "plan_collective",
+            f"perm is {safe_repr(perm)}",
+            expected="pairs (source, destination) of positions in a group",
+            fix="write perm=[(0, 1), (1, 0)]",
         )
     return [(source, destination) for source, destination in pairs]

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _planner
-from artifex_devices._base.checks import check_int, check_type
+from artifex_devices._base.checks import check_int, check_type, failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import seconds_text
 from artifex_devices.planner.profile.kinds import KINDS, MESSAGES
@@ -133,9 +133,12 @@ def fit_profile(
     config = plan.config
     if stage is None:
         if config.pipeline > 1:
-            raise ValueError(
-                f"{_OPERATION}: stage is None and the plan has {config.pipeline} stages; expected the stage of the "
-                "profiled device, because stages differ; write stage=0"
+            raise failure(
+                ValueError,
+                _OPERATION,
+                f"stage is None and the plan has {config.pipeline} stages",
+                expected="the stage of the profiled device, because stages differ",
+                fix="write stage=0",
             )
         stage = 0
     check_int(_OPERATION, "stage", stage, minimum=0, maximum=config.pipeline - 1)

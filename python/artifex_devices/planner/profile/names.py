@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from artifex_devices._base.checks import check_choice, check_str, check_type
+from artifex_devices._base.checks import check_choice, check_str, check_type, failure
 from artifex_devices._base.safe_repr import safe_repr
 
 CONTAINER = ""  # an event that spans the operations in it
@@ -136,8 +136,12 @@ def compiled_patterns(operation: str, kinds: Any, expected: Sequence[str]) -> Pa
         try:
             own.append((kind, re.compile(pattern, re.IGNORECASE)))
         except re.error as error:
-            raise ValueError(
-                f"{operation}: kinds has {safe_repr(pattern)}; expected a regular expression: {error}; {fix}"
+            raise failure(
+                ValueError,
+                operation,
+                f"kinds has {safe_repr(pattern)}",
+                expected=f"a regular expression: {error}",
+                fix=fix,
             ) from error
     return Patterns(own, _compiled(_NAMES))
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _planner
-from artifex_devices._base.checks import check_int, check_str
+from artifex_devices._base.checks import check_int, check_str, failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.profile.kinds import KINDS
@@ -69,21 +69,35 @@ def read_profile(
     tracks = find_devices(events)
     devices = tuple(tracks.operations)
     if not devices:
-        raise ValueError(
-            f"{_OPERATION}: {safe_repr(name)} has no operations of a device; expected kernels of torch.profiler, "
-            "tracks of devices of jax.profiler, or transfers and collectives of profiler.trace; profile a step on a "
-            "device"
+        raise failure(
+            ValueError,
+            _OPERATION,
+            f"{safe_repr(name)} has no operations of a device",
+            expected=(
+                "kernels of torch.profiler, tracks of devices of jax.profiler, or transfers and collectives "
+                "of profiler.trace"
+            ),
+            fix="profile a step on a device",
         )
     chosen = devices[0] if device is None else device
     if chosen not in tracks.operations:
-        raise ValueError(
-            f"{_OPERATION}: device is {safe_repr(chosen)}{did_you_mean(chosen, devices)}; expected one of "
-            f"{', '.join(devices[:8])}; choose one"
+        raise failure(
+            ValueError,
+            _OPERATION,
+            f"device is {safe_repr(chosen)}{did_you_mean(chosen, devices)}",
+            expected=f"one of {', '.join(devices[:8])}",
+            fix="choose one",
         )
     if steps is None and not tracks.steps:
-        raise ValueError(
-            f"{_OPERATION}: {safe_repr(name)} marks no steps; expected ProfilerStep# of torch.profiler, steps of "
-            "jax.profiler.StepTraceAnnotation, or spans of profiler.annotate('step'); or write steps=3"
+        raise failure(
+            ValueError,
+            _OPERATION,
+            f"{safe_repr(name)} marks no steps",
+            expected=(
+                "ProfilerStep# of torch.profiler, steps of jax.profiler.StepTraceAnnotation, or spans of "
+                "profiler.annotate('step')"
+            ),
+            fix="or write steps=3",
         )
     count = tracks.steps if steps is None else steps
     return _profile_of(

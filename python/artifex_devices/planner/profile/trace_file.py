@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.checks import failure, wrong_type
 from artifex_devices._base.regular_file import decompressed, read_regular_file
 from artifex_devices._base.safe_repr import safe_repr
 
@@ -47,9 +47,12 @@ def read_events(source: Any) -> tuple[str, list[Any]]:
 def _file_in(folder: Path) -> Path:
     found = [path for path in folder.rglob("*") if path.name.endswith(_NAMES) and path.is_file()]
     if not found:
-        raise ValueError(
-            f"{_OPERATION}: no file in {safe_repr(str(folder))} ends in {' or '.join(_NAMES)}; expected the folder of "
-            "a trace; with JAX write jax.profiler.trace(folder, create_perfetto_trace=True)"
+        raise failure(
+            ValueError,
+            _OPERATION,
+            f"no file in {safe_repr(str(folder))} ends in {' or '.join(_NAMES)}",
+            expected="the folder of a trace",
+            fix="with JAX write jax.profiler.trace(folder, create_perfetto_trace=True)",
         )
     return max(found, key=lambda path: (path.stat().st_mtime, path.name))
 
@@ -74,16 +77,22 @@ def _events_in(path: Path) -> list[Any]:
 
 
 def _not_json(path: Path, error: Exception) -> ValueError:
-    return ValueError(
-        f"{_OPERATION}: {safe_repr(path.name)} is not JSON: {error}; expected a trace in the JSON format of Chrome, as "
-        f"it is or compressed by gzip; {_FIX}"
+    return failure(
+        ValueError,
+        _OPERATION,
+        f"{safe_repr(path.name)} is not JSON: {error}",
+        expected="a trace in the JSON format of Chrome, as it is or compressed by gzip",
+        fix=_FIX,
     )
 
 
 def _no_events(name: str) -> ValueError:
-    return ValueError(
-        f"{_OPERATION}: {safe_repr(name)} has no list of traceEvents; expected a trace in the JSON format of "
-        f"Chrome, as jax.profiler, torch.profiler and profiler.trace write it; {_FIX}"
+    return failure(
+        ValueError,
+        _OPERATION,
+        f"{safe_repr(name)} has no list of traceEvents",
+        expected="a trace in the JSON format of Chrome, as jax.profiler, torch.profiler and profiler.trace write it",
+        fix=_FIX,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import unpickles
 from artifex_devices._base.state_validation import checked_count
 
@@ -59,8 +60,11 @@ def of_counts(counted: Any) -> DeviceBytes:
         ValueError: The pickle does not hold a dict of ids and bytes, each an int of 0 to 2^53.
     """
     if not isinstance(counted, dict):
-        raise ValueError(
-            f"DeviceBytes: the counts are a {type(counted).__name__}; expected a dict of device id to bytes"
+        raise failure(
+            ValueError,
+            "DeviceBytes",
+            f"the counts are a {type(counted).__name__}",
+            expected="a dict of device id to bytes",
         )
     ids = [checked_count(each, "a device id", 0) for each in counted]
     counts = [checked_count(each, "a number of bytes", 0) for each in counted.values()]

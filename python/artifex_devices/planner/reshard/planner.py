@@ -17,6 +17,7 @@ from artifex_devices._base.checks import (
     check_int,
     check_sequence_of_ints,
     check_type,
+    failure,
     wrong_type,
     wrong_value,
 )
@@ -92,9 +93,12 @@ def plan_reshard(
     check_choice("plan_reshard", "way", way, (None, "copies", "collectives"), "leave it out")
     check_calibration("plan_reshard", calibration)
     if cluster is not None and calibration is not None:
-        raise ValueError(
-            "plan_reshard: both cluster and calibration are given; expected one; calibration is for this machine's own "
-            "devices"
+        raise failure(
+            ValueError,
+            "plan_reshard",
+            "both cluster and calibration are given",
+            expected="one",
+            fix="calibration is for this machine's own devices",
         )
     if memory_limit is not None:
         fix, most, expected = "write 16 * 2**30", 2**63 - 1, "a number of bytes or None"
@@ -103,9 +107,12 @@ def plan_reshard(
     sizes = check_sequence_of_ints("plan_reshard", "shape", shape, "write (4096, 4096)", maximum=MAX_DIMENSIONS)
     nbytes = math.prod(sizes) * kind.itemsize
     if nbytes >= 2**63 > math.prod(sizes):
-        raise ValueError(
-            f"plan_reshard: shape {sizes} of {kind.name} has {nbytes} bytes; expected fewer than 2**63; use smaller "
-            "sizes"
+        raise failure(
+            ValueError,
+            "plan_reshard",
+            f"shape {sizes} of {kind.name} has {nbytes} bytes",
+            expected="fewer than 2**63",
+            fix="use smaller sizes",
         )
     found = _planner.plan_reshard(sizes, kind.itemsize, src, dst, cluster, memory_limit, way)
     packed_sizes, packed = bytes_shape(sizes, kind, src, dst, found["cluster"])

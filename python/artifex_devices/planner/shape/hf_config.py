@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.checks import failure, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.regular_file import read_regular_file
 from artifex_devices._base.safe_repr import safe_repr
@@ -32,9 +32,12 @@ def _load(path: Path) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{_OPERATION}: {safe_repr(str(path))} is not JSON: {safe_repr(str(error))}; expected the object of a "
-            f"config.json; {fix}"
+        raise failure(
+            ValueError,
+            _OPERATION,
+            f"{safe_repr(str(path))} is not JSON: {safe_repr(str(error))}",
+            expected="the object of a config.json",
+            fix=fix,
         ) from None
 
 
@@ -76,16 +79,22 @@ def from_hf_config(source: str | os.PathLike[str] | Mapping[str, Any], *, name: 
         family = "gemma3_text"
     if not isinstance(family, str) or family not in FAMILIES:
         hint = did_you_mean(family, FAMILIES) if isinstance(family, str) else ""
-        raise ValueError(
-            f"{_OPERATION}: model_type is {safe_repr(family)}{hint}; expected one of {', '.join(FAMILIES)}; for other "
-            "models write a models.TransformerShape"
+        raise failure(
+            ValueError,
+            _OPERATION,
+            f"model_type is {safe_repr(family)}{hint}",
+            expected=f"one of {', '.join(FAMILIES)}",
+            fix="for other models write a models.TransformerShape",
         )
     read = ConfigReader(values)
     shape = FAMILIES[family](read)
     if read.problems:
-        raise ValueError(
-            f"{_OPERATION}: the {family} config is wrong: {'; '.join(read.problems)}; expected the keys of a published "
-            "config.json; correct each"
+        raise failure(
+            ValueError,
+            _OPERATION,
+            f"the {family} config is wrong: {'; '.join(read.problems)}",
+            expected="the keys of a published config.json",
+            fix="correct each",
         )
     title = name or values.get("_name_or_path")
     title = title if isinstance(title, str) and title else family

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 
-from artifex_devices._base.checks import check_int, check_number
+from artifex_devices._base.checks import check_int, check_number, failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._planner import cache_elements, shape_parameters, shape_problems
@@ -153,9 +153,15 @@ class TransformerShape:
         ]
         wrong = wrong or shape_problems(vars(self))
         if wrong:
-            raise ValueError(
-                f"TransformerShape: {'; '.join(wrong)}; expected ints that fit each other, True or False for "
-                f"properties, a norm of {', '.join(map(repr, _NORMS))}, and a str as the name; correct each"
+            raise failure(
+                ValueError,
+                "TransformerShape",
+                "; ".join(wrong),
+                expected=(
+                    "ints that fit each other, True or False for properties, a norm of "
+                    f"{', '.join(map(repr, _NORMS))}, and a str as the name"
+                ),
+                fix="correct each",
             )
 
     @property

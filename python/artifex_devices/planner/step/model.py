@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from artifex_devices import _planner
-from artifex_devices._base.checks import check_sequence
+from artifex_devices._base.checks import check_sequence, failure
 from artifex_devices._base.html import facts, folded, page, table
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -173,16 +173,22 @@ class StepModel:
             if not isinstance(each, kind)
         ]
         if others:
-            raise TypeError(
-                f"StepModel: {'; '.join(others)}; expected Tensors, Operations, and an Optimizer or None; create them "
-                "with these classes, such as Optimizer(8) for Adam"
+            raise failure(
+                TypeError,
+                "StepModel",
+                "; ".join(others),
+                expected="Tensors, Operations, and an Optimizer or None",
+                fix="create them with these classes, such as Optimizer(8) for Adam",
             )
         wrong = type_mistakes((self, *self.tensors, *self.operations, *optimizers))
         wrong = wrong or _planner.step_mistakes(description_of(self))
         if wrong:
-            raise ValueError(
-                f"StepModel: {self.name!r} is inconsistent: {'; '.join(wrong)}; expected fields as the docstrings of "
-                "StepModel, Tensor, Operation and Optimizer describe them; correct each"
+            raise failure(
+                ValueError,
+                "StepModel",
+                f"{self.name!r} is inconsistent: {'; '.join(wrong)}",
+                expected="fields as the docstrings of StepModel, Tensor, Operation and Optimizer describe them",
+                fix="correct each",
             )
 
     @property

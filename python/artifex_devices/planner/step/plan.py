@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.checks import failure, wrong_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.text import bytes_text, count_text, seconds_text
@@ -147,9 +147,12 @@ class StepPlan(Report):
             >>> ax = small.plot([large])  # doctest: +SKIP
         """
         if not self.flops:
-            raise ValueError(
-                f"StepPlan.plot: {self.model.name!r} has no FLOPs; expected a step with a product, because a "
-                "roofline shows products; give it a matmul"
+            raise failure(
+                ValueError,
+                "StepPlan.plot",
+                f"{self.model.name!r} has no FLOPs",
+                expected="a step with a product, because a roofline shows products",
+                fix="give it a matmul",
             )
         given: Any = others
         found: list[Any] = list(given) if isinstance(given, Iterable) else [None]
@@ -159,9 +162,12 @@ class StepPlan(Report):
         plans: list[StepPlan] = sorted([self, *found], key=lambda each: each.model.batch)
         for each in plans:
             if (each.cluster, each.mesh_shape, each.rules) != (self.cluster, self.mesh_shape, self.rules):
-                raise ValueError(
-                    f"StepPlan.plot: a plan of {each._title()} has another mesh or other rules; expected those of "
-                    f"{self._title()}; plan them with the same mesh and rules"
+                raise failure(
+                    ValueError,
+                    "StepPlan.plot",
+                    f"a plan of {each._title()} has another mesh or other rules",
+                    expected=f"those of {self._title()}",
+                    fix="plan them with the same mesh and rules",
                 )
         return plot_steps(self._title(), self._peaks(), self._point(), [each._point() for each in plans], ax)
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _planner
-from artifex_devices._base.checks import check_type, wrong_type
+from artifex_devices._base.checks import check_type, failure, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
@@ -89,8 +89,12 @@ def _sharded_axes(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[
             wrong.append(f"{safe_repr(logical)} names an axis twice: {tuple(axes)}")
         result[logical] = tuple(axes)
     if wrong:
-        raise ValueError(
-            f"plan_step: {'; '.join(wrong)}; expected logical axes of the model to axes of the mesh; correct the rules"
+        raise failure(
+            ValueError,
+            "plan_step",
+            "; ".join(wrong),
+            expected="logical axes of the model to axes of the mesh",
+            fix="correct the rules",
         )
     return result
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import _planner, mesh_utils
-from artifex_devices._base.checks import check_int, check_type, wrong_type
+from artifex_devices._base.checks import check_int, check_type, failure, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.progress import progress_bar
 from artifex_devices._base.safe_repr import safe_repr
@@ -163,8 +163,11 @@ def _shardable_axes(model: StepModel, axes: Any) -> tuple[str, ...]:
         f"{safe_repr(axis)}{did_you_mean(axis, model.logical_axes)}" for axis in names if axis not in model.logical_axes
     ]
     if unknown:
-        raise ValueError(
-            f"suggest: the model has no logical axes {', '.join(unknown)}; expected some of "
-            f"{', '.join(model.logical_axes)}; correct them"
+        raise failure(
+            ValueError,
+            "suggest",
+            f"the model has no logical axes {', '.join(unknown)}",
+            expected=f"some of {', '.join(model.logical_axes)}",
+            fix="correct them",
         )
     return tuple(dict.fromkeys(names))

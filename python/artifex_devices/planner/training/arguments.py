@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artifex_devices._base.checks import check_type, wrong_type
+from artifex_devices._base.checks import check_type, failure, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster
@@ -17,9 +17,12 @@ def checked_shape(operation: str, shape: Any) -> TransformerShape:
     """Returns a shape for a name of `models.SHAPES`, in any case, or a shape."""
     if isinstance(shape, str):
         if shape.lower() not in SHAPES:
-            raise ValueError(
-                f"{operation}: shape is {safe_repr(shape)}{did_you_mean(shape, SHAPES)}; expected one of "
-                f"{', '.join(SHAPES)}; or give a TransformerShape"
+            raise failure(
+                ValueError,
+                operation,
+                f"shape is {safe_repr(shape)}{did_you_mean(shape, SHAPES)}",
+                expected=f"one of {', '.join(SHAPES)}",
+                fix="or give a TransformerShape",
             )
         return SHAPES[shape.lower()]
     if not isinstance(shape, TransformerShape):

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.charts import axes_for
+from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster
@@ -98,9 +99,13 @@ class TrainingSuggestions(Report):
             return self.options[0]
         if self.nearest:
             return self.nearest[0]
-        raise ValueError(
-            "suggest_training: no combination divides the batch, the layers and the cluster; expected a batch that "
-            f"data parallelism divides, got {self.config.batch}; change the batch or the pinned fields"
+        raise failure(
+            ValueError,
+            "suggest_training",
+            "no combination divides the batch, the layers and the cluster",
+            expected="a batch that data parallelism divides",
+            got=self.config.batch,
+            fix="change the batch or the pinned fields",
         )
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
@@ -118,9 +123,12 @@ class TrainingSuggestions(Report):
         """
         chosen = self.front or self.options or self.nearest
         if not chosen:
-            raise ValueError(
-                "TrainingSuggestions.plot: there are no configurations; expected one or more; change the batch or the "
-                "pinned fields"
+            raise failure(
+                ValueError,
+                "TrainingSuggestions.plot",
+                "there are no configurations",
+                expected="one or more",
+                fix="change the batch or the pinned fields",
             )
         notes = ["no other configuration is better in seconds, memory and devices at once; seconds are of the model"]
         title = f"{self.shape.name} on {self.cluster.name}: seconds of a step over memory of a device"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type
+from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type, failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -193,9 +193,12 @@ class TrainingConfig:
         names = [each.name for each in fields(self)]
         unknown = [f"{safe_repr(key)}{did_you_mean(key, names)}" for key in values if key not in names]
         if unknown:
-            raise ValueError(
-                f"TrainingConfig.replaced: unknown names {', '.join(unknown)}; expected some of {', '.join(names)}; "
-                "correct them"
+            raise failure(
+                ValueError,
+                "TrainingConfig.replaced",
+                f"unknown names {', '.join(unknown)}",
+                expected=f"some of {', '.join(names)}",
+                fix="correct them",
             )
         return replace(self, **{"overlap": self._unusual_overlap(), **values})
 
@@ -214,16 +217,23 @@ class TrainingConfig:
         check_type("TrainingConfig", "overlap", self.overlap, Mapping, "a mapping", "write {'data': 1, 'tensor': 0.5}")
         unknown = [f"{safe_repr(key)}{did_you_mean(str(key), TRAFFIC)}" for key in self.overlap if key not in TRAFFIC]
         if unknown:
-            raise ValueError(
-                f"TrainingConfig: overlap names {', '.join(unknown)}; expected some of {', '.join(TRAFFIC)}; correct "
-                "them"
+            raise failure(
+                ValueError,
+                "TrainingConfig",
+                f"overlap names {', '.join(unknown)}",
+                expected=f"some of {', '.join(TRAFFIC)}",
+                fix="correct them",
             )
         values = self._usual_overlap()
         for key, value in self.overlap.items():
             number = check_number("TrainingConfig", f"overlap[{key!r}]", value, minimum=0)
             if number > 1:
-                raise ValueError(
-                    f"TrainingConfig: overlap[{key!r}] is {number}; expected 0 to 1; write 1 for all of it"
+                raise failure(
+                    ValueError,
+                    "TrainingConfig",
+                    f"overlap[{key!r}] is {number}",
+                    expected="0 to 1",
+                    fix="write 1 for all of it",
                 )
             values[key] = float(number)
         return values
@@ -232,9 +242,15 @@ class TrainingConfig:
         """Returns the arguments of the core, with `data` derived from the number of devices."""
         others = self.tensor * self.context * self.pipeline
         if self.data is None and devices % others:
-            raise ValueError(
-                f"plan_training: tensor {self.tensor} x context {self.context} x pipeline {self.pipeline} = {others} "
-                f"does not divide {devices} devices; expected a divisor, because data is the rest; change one of them"
+            raise failure(
+                ValueError,
+                "plan_training",
+                (
+                    f"tensor {self.tensor} x context {self.context} x pipeline {self.pipeline} = {others} does not "
+                    f"divide {devices} devices"
+                ),
+                expected="a divisor, because data is the rest",
+                fix="change one of them",
             )
         operation = "plan_training"
         values = {key: value for key, value in vars(self).items() if not key.endswith(("_dtype", "_dtypes"))}

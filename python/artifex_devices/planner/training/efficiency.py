@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _planner
-from artifex_devices._base.checks import check_number, check_str, check_type
+from artifex_devices._base.checks import check_number, check_str, check_type, failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -151,9 +151,12 @@ class Efficiency(Report):
         check_str("Efficiency.replaced", "source", source, "name where the numbers are from")
         unknown = [f"{safe_repr(name)}{did_you_mean(name, FACTORS)}" for name in factors if name not in FACTORS]
         if unknown:
-            raise ValueError(
-                f"Efficiency.replaced: unknown factors {', '.join(unknown)}; expected some of {', '.join(FACTORS)}; "
-                "correct the names"
+            raise failure(
+                ValueError,
+                "Efficiency.replaced",
+                f"unknown factors {', '.join(unknown)}",
+                expected=f"some of {', '.join(FACTORS)}",
+                fix="correct the names",
             )
         values = {name: getattr(self, name) for name in FACTORS}
         return Efficiency(**{**values, **factors}, sources={**self.sources, **dict.fromkeys(factors, source)})

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from artifex_devices._base.checks import bounded_list, check_number, check_type, wrong_type
+from artifex_devices._base.checks import bounded_list, check_number, check_type, failure, wrong_type
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._planner import fit_training
@@ -100,19 +100,29 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
     for i, plan in enumerate(plans):
         check_type("fit", f"measured[{i}]", plan, TrainingPlan, "a TrainingPlan", "make one by plan_training")
         if plan.measured is None:
-            raise ValueError(
-                f"fit: measured[{i}] has no measured seconds; expected a plan with them; write plan_training(..., "
-                "measured=12.5)"
+            raise failure(
+                ValueError,
+                "fit",
+                f"measured[{i}] has no measured seconds",
+                expected="a plan with them",
+                fix="write plan_training(..., measured=12.5)",
             )
     if not plans:
-        raise ValueError(
-            "fit: measured is empty; expected one plan at least; write [plan_training(..., measured=12.5)]"
+        raise failure(
+            ValueError,
+            "fit",
+            "measured is empty",
+            expected="one plan at least",
+            fix="write [plan_training(..., measured=12.5)]",
         )
     chips = sorted({_chip(plan) for plan in plans})
     if len(chips) > 1:
-        raise ValueError(
-            f"fit: measured has steps of {', '.join(map(safe_repr, chips))}; expected one chip, because the factors "
-            "are those of a chip; fit each apart"
+        raise failure(
+            ValueError,
+            "fit",
+            f"measured has steps of {', '.join(map(safe_repr, chips))}",
+            expected="one chip, because the factors are those of a chip",
+            fix="fit each apart",
         )
     start = plans[0].efficiency if efficiency is None else efficiency
     check_type("fit", "efficiency", start, Efficiency, "an Efficiency or None", "write Efficiency.of(cluster)")

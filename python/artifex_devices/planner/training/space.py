@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from artifex_devices import _planner
-from artifex_devices._base.checks import check_int, check_sequence
+from artifex_devices._base.checks import check_int, check_sequence, failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.progress import progress_bar
 from artifex_devices._base.public_path import public
@@ -145,13 +145,20 @@ def _pinned(
     fields = [key for key in TrainingConfig.__dataclass_fields__ if key not in ("batch", "sequence", "data")]
     unknown = [f"{safe_repr(key)}{did_you_mean(key, fields)}" for key in pinned if key not in fields]
     if unknown:
-        raise ValueError(
-            f"suggest_training: unknown fields {', '.join(unknown)}; expected some of {', '.join(fields)}; correct them"
+        raise failure(
+            ValueError,
+            "suggest_training",
+            f"unknown fields {', '.join(unknown)}",
+            expected=f"some of {', '.join(fields)}",
+            fix="correct them",
         )
     if pinned.get("sequence_parallel") is False:
-        raise ValueError(
-            "suggest_training: sequence_parallel=False cannot be pinned; expected it to follow from the search, which "
-            "shards sequences over the tensor ranks; leave it out"
+        raise failure(
+            ValueError,
+            "suggest_training",
+            "sequence_parallel=False cannot be pinned",
+            expected="it to follow from the search, which shards sequences over the tensor ranks",
+            fix="leave it out",
         )
     choices: dict[str, list[Any]] = {}
     rest = {}
@@ -201,9 +208,12 @@ def _device_counts(cluster: Cluster, given: Any) -> list[int]:
 def _memory(cluster: Cluster) -> float:
     found = cluster.parts["memory_bytes"]
     if found is None:
-        raise RuntimeError(
-            f"suggest_training: the memory of a device of {cluster.name} is not known; expected it in the cluster; "
-            "give the cluster's chip its memory_bytes"
+        raise failure(
+            RuntimeError,
+            "suggest_training",
+            f"the memory of a device of {cluster.name} is not known",
+            expected="it in the cluster",
+            fix="give the cluster's chip its memory_bytes",
         )
     return float(found[0]) / int(cluster.parts["devices_per_chip"])
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from artifex_devices._base.checks import check_type, wrong_value
+from artifex_devices._base.checks import check_type, failure, wrong_value
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.packed_dtypes import dtype_hint, dtype_of, holds_numbers, packed_itemsize
@@ -30,8 +30,12 @@ def checked_dtypes(operation: str, name: str, dtypes: Any) -> dict[str, Any]:
     check_type(operation, name, dtypes, Mapping, "a mapping", "write {'embedding': 'bfloat16'}")
     unknown = [f"{safe_repr(key)}{did_you_mean(str(key), TENSOR_KINDS)}" for key in dtypes if key not in TENSOR_KINDS]
     if unknown:
-        raise ValueError(
-            f"{operation}: {name} names {', '.join(unknown)}; expected some of {', '.join(TENSOR_KINDS)}; correct them"
+        raise failure(
+            ValueError,
+            operation,
+            f"{name} names {', '.join(unknown)}",
+            expected=f"some of {', '.join(TENSOR_KINDS)}",
+            fix="correct them",
         )
     for key, dtype in dtypes.items():
         itemsize_of(operation, f"{name}[{key!r}]", dtype)
