@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where we differ from JAX between processes, on purpose: a row fails when either library stops doing as written."""
 
+import contextlib
 import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,30 +55,51 @@ ALIKE = {
 }
 
 
-def answers_of(commands):
-    """What the processes print, by the number of the process."""
+def answers_of(commands, seconds=45):
+    """Returns what the processes print, by the number of the process.
+
+    Raises:
+        AssertionError: one process failed, or they did not end in time; the others are killed.
+    """
     environment = {key: value for key, value in os.environ.items() if key not in DROPPED}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    running = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-        for command in commands
-    ]
-    try:
-        outputs = [process.communicate(timeout=120) for process in running]
-    finally:
+    with contextlib.ExitStack() as stack:
+        written = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in commands]
+        running = [
+            subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
+            for command, file in zip(commands, written, strict=True)
+        ]
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            ended = [process.poll() for process in running]
+            if None not in ended or any(ended):
+                break
+            time.sleep(0.02)
         for process in running:
             process.kill()
-    assert not any(process.returncode for process in running), outputs
-    lines = [json.loads(line) for output, _ in outputs for line in output.splitlines() if line.startswith("{")]
+            process.wait()
+        outputs = [(file.seek(0), file.read())[1] for file in written]
+    assert ended == [0] * len(commands), (ended, outputs)
+    lines = [json.loads(line) for output in outputs for line in output.splitlines() if line.startswith("{")]
     return {line["process"]: line["answers"] for line in lines}
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
 def jax_answers():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    return answers_of([[sys.executable, str(SCRIPT), "jax", str(rank), port] for rank in range(2)])
+    def answers():
+        port = free_port()
+        return answers_of([[sys.executable, str(SCRIPT), "jax", str(rank), port] for rank in range(2)])
+
+    try:
+        return answers()
+    except AssertionError:  # the port may be taken by others before JAX listens there: process 1 then waits for minutes
+        return answers()
 
 
 @pytest.fixture(scope="module")
