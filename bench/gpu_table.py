@@ -15,7 +15,7 @@ RESHARDED = 1 << 30
 
 @dataclass(frozen=True)
 class Row:
-    """One copy; `nbytes` are those that the slower side moves."""
+    """One copy; `nbytes` is the number of bytes that the slower side moves."""
 
     name: str
     nbytes: int
@@ -75,5 +75,5 @@ def conditions(measured: dict[str, Any]) -> str:
     return (
         f"{measured['gpu']}, CUDA {measured['cuda']} (driver), {measured['cores']} cores of the host, Python "
         f"{measured['python']}, artifex_devices {measured['artifex_devices']}{jax}; {measured['date']}; medians of "
-        f"{measured['rounds']} turns"
+        f"{measured['rounds']} rounds"
     )

@@ -37,7 +37,7 @@ BEGIN, END = "<!-- table of bench/performance_page.py -->", "<!-- end of table -
 WITH_SUMMARY = (HERE.parent / "README.md", DOCS / "compared.md")
 SUMMARY = {  # rows of the bench, as the table of README.md describes them
     "import over NumPy": "`import`, beyond NumPy's own time",
-    "installed with dependencies, beside NumPy": "installed size with dependencies, without NumPy",
+    "installed size with dependencies, without NumPy": "installed size with dependencies, without NumPy",
     "device_put (8,16) f32, 8 shards, dim 0": "`device_put` of 512 bytes to 8 devices",
     "device_put tree of 200 x (8,16) f32, 8 shards each": "`device_put` of a tree of 200 such arrays",
     "device_put 256 MiB, 8 shards, dim 0": "`device_put` of 256 MiB to 8 devices",
@@ -74,9 +74,9 @@ def pages(table: dict[str, Any], curves: dict[str, Any], gpu: dict[str, Any]) ->
 def _gpus(gpu: dict[str, Any]) -> str:
     return f"""## GPUs
 
-Copies to, from and on a GPU, of 256 MiB where no size is named. JAX runs in its own process; the plain call is one
-`cuMemcpyAsync` of the CUDA driver, from or to locked memory of the host, with a wait. [Use GPUs through
-CUDA](how_to/cuda.md) says how copies are made; `make bench-gpu` measures them on your GPU.
+The table has copies to, from and on a GPU, of 256 MiB unless the row names a size. JAX runs in its own process. The
+plain call is one `cuMemcpyAsync` of the CUDA driver, from or to locked memory of the host, with a wait. [Use GPUs
+through CUDA](how_to/cuda.md) explains how the library copies; `make bench-gpu` measures the copies on your GPU.
 
 {gpu_table.table(gpu)}
 {_wrapped(f"Conditions: {gpu_table.conditions(gpu)}.")}
@@ -114,22 +114,25 @@ def _slug(family: str, name: str) -> str:
 def _head(table: dict[str, Any], curves: dict[str, Any]) -> str:
     return f"""# Performance
 
-Times of this library, JAX and NumPy on the same machine in the same run, compared with the limits of the machine.
-`bench/performance_page.py` writes this page and its pictures from `bench/table.json`, `bench/curves.json` and
-`bench/gpu.json`, which `bench/run.py`, `bench/curves.py` and `bench/gpu.py` measure; a test compares page and data.
+This page shows how long each operation takes, how this compares with JAX and NumPy, and what limits it. All libraries
+ran on the same machine in the same run.
 
-JAX runs in separate processes on as many CPU devices, waits for its results (`block_until_ready`) and is compiled
-before it is timed. Its sources are not aligned to 64 bytes, because it shares aligned memory instead of copying it.
-NumPy's times are those of plain loops in one thread, a lower limit for small work. All times are medians.
+`bench/run.py`, `bench/curves.py` and `bench/gpu.py` measure `bench/table.json`, `bench/curves.json` and
+`bench/gpu.json`. `bench/performance_page.py` writes this page and its pictures from these files; a test compares page
+and data.
 
-The limits of each row were found by profiling (perf, cachegrind) or by changing one thing, on the same machine with
-little other load. Numbers in those texts come from these measurements and may differ from the tables.
+JAX runs in separate processes on as many CPU devices. It is compiled before it is timed, and each call waits for its
+result (`block_until_ready`). Its sources are not aligned to 64 bytes, because JAX shares aligned memory instead of
+copying it. NumPy runs plain loops in one thread, a lower limit for small work. All times are medians.
+
+Each section lists the limits of an operation. They were found by profiling (perf, cachegrind) or by changing one thing,
+on the same machine with little other load, so numbers in these texts may differ from the tables.
 
 {_wrapped(f"Conditions of the tables: {_conditions(table['runs'])}.")}
 
 {_wrapped(f"Conditions of the curves: {_conditions([curves])}; {_course(curves)}.")}
 
-All numbers are of CPU devices, except those of the last section.
+All numbers are of CPU devices, except in [the last section](#gpus).
 """
 
 
@@ -171,10 +174,11 @@ def _targets(table: dict[str, Any]) -> str:
         rows.append([target.work or target.row, *cells, outcome])
         if outcome not in ("met", "not measured"):
             reasons.append(_wrapped(f"- {target.work or target.row}: {target.why or 'not examined yet'}.", "  ") + "\n")
-    text = "## Targets\n\nFor 8 CPU devices unless stated otherwise; a target is met if each run meets it.\n\n"
+    text = "## Targets\n\nThe targets are for 8 CPU devices unless stated otherwise. "
+    text += "A target is met if every run is within it.\n\n"
     text += _markdown(["work", "target", "ours", "JAX", "outcome"], rows)
     if reasons:
-        text += "\nTargets that are not met, and what limits them:\n\n" + "".join(reasons)
+        text += "\nThese targets are not met, for these reasons:\n\n" + "".join(reasons)
     return text
 
 
@@ -204,7 +208,7 @@ def _whole_table(table: dict[str, Any]) -> str:
         len(table["runs"]), "Separate runs, one number for each"
     )
     legend = _wrapped(
-        f"{runs}. ± is half the interquartile range; GB/s are the bytes of the value divided by the median; a ratio "
+        f"{runs}. ± is half the interquartile range. GB/s are the bytes of the value divided by the median. A ratio "
         "above 1 means that this library is faster (or smaller)."
     )
     return f"## All results\n\n{legend}\n\n{_markdown(header, rows)}\n{notes}"

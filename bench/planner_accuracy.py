@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/planner_accuracy.md: plan_training beside the measured runs of bench/published_runs.json.
+"""Writes docs/planner_accuracy.md, which compares plan_training with the measured runs of bench/published_runs.json.
 
 It also writes the errors that plans show, the rows of python/artifex_devices/planner/training/published.py.
 
@@ -168,15 +168,15 @@ def page() -> str:
     held = [abs(each.error("fitted")) for each in found if each.run.is_held_out]
     median, tail = quantile(held, 0.5), quantile(held, 0.9)
     verdict = (
-        f"On the {len(held)} runs that are held out, the median error is {median:.1%} and the 90th percentile "
-        f"{tail:.1%}: the goal for the median is {'met' if median <= 0.1 else 'missed'}, and that for the 90th "
-        f"percentile is {'met' if tail <= 0.25 else 'missed'}."
+        f"On the {len(held)} held-out runs the median error is {median:.1%} "
+        f"(goal {'met' if median <= 0.1 else 'missed'}) "
+        f"and the 90th percentile is {tail:.1%} (goal {'met' if tail <= 0.25 else 'missed'})."
     )
     outside = outside_runs()
     every = held + [abs(each.error("fitted")) for each in outside]
     verdict += (
-        f" With the {len(outside)} runs that the model does not describe they are {quantile(every, 0.5):.1%} and "
-        f"{quantile(every, 0.9):.1%}."
+        f" If the {len(outside)} runs that the model does not describe are included, they are "
+        f"{quantile(every, 0.5):.1%} and {quantile(every, 0.9):.1%}."
     )
     return TEXT.format(
         runs=len(found), collectives=len(DATA["collectives"]), verdict=verdict, table="\n".join(lines), median=median,
@@ -190,7 +190,7 @@ def runs_part(found: list[Outcome]) -> str:
     """The table of runs."""
     lines = [
         "## Runs", "",
-        '"Bound" is the roofline: published rates, no losses. "h" marks runs that are held out.', "",
+        '"Bound" is the roofline: the time at published rates without losses. "h" marks held-out runs.', "",
     ]  # fmt: skip
     return "\n".join(lines) + "\n" + table_of(found)
 
@@ -253,7 +253,8 @@ def factors_part() -> str:
     lines = [
         "## Fitted factors",
         "",
-        "Published factors are before the arrow. A dash: the runs do not depend on it.",
+        "Each cell shows the published factor, an arrow and the fitted factor. A dash means that the runs do not "
+        "depend on the factor.",
         "",
     ]
     lines += [f"| chip | runs | {' | '.join(FITTED)} |", f"|---|---|{'---|' * len(FITTED)}"]
@@ -274,10 +275,11 @@ def collectives_part() -> str:
     """The table of collectives."""
     lines = [
         "## Collectives", "",
-        "Seconds of nccl-tests, of `all_reduce_bench.py` and of gathers on TPUs beside the planner with published "
-        "factors. Some factors are from rows of this table: `links_half_bytes` and `nvls` of GPUs from the all-reduces "
-        "on 8 H200 that the switch computes (NVLS), `links_half_bytes` of TPUs from the two gathers. The other rows "
-        "are not used for any factor. On A100, 1 MiB took as long as 4 MiB; the planner has no such fixed cost.", "",
+        "The table compares the planner, with published factors, with measurements by nccl-tests, by "
+        "`all_reduce_bench.py` and of gathers on TPUs. Some of its rows determine a factor: the all-reduces on 8 H200 "
+        "that the switch computes (NVLS) determine `links_half_bytes` and `nvls` of GPUs, and the two gathers "
+        "determine `links_half_bytes` of TPUs. No other row is used for a factor. On A100, 1 MiB took as long as 4 "
+        "MiB; the planner has no such fixed cost.", "",
         "| collective | devices | bytes | algorithm | measured s | planner s | error |",
         "|---|---|---|---|---|---|---|",
     ]  # fmt: skip
@@ -292,9 +294,9 @@ def collectives_part() -> str:
     is_source = [row.get("algorithm") == "NVLS" or "shape" in row for row in rows]
     lines += ["", "| rows | number | median | 90th percentile |", "|---|---|---|---|"]
     lines.append(f"| all | {summary(errors)} |")
-    lines.append(f"| factors are from them | {summary([e for e, own in zip(errors, is_source, strict=True) if own])} |")
+    lines.append(f"| used for a factor | {summary([e for e, own in zip(errors, is_source, strict=True) if own])} |")
     others = [e for e, own in zip(errors, is_source, strict=True) if not own]
-    lines.append(f"| no factor is from them | {summary(others)} |")
+    lines.append(f"| not used for a factor | {summary(others)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -302,14 +304,14 @@ def compiled_part() -> str:
     """The table of steps that XLA compiled."""
     lines = [
         "### Compiled steps", "",
-        f"XLA (JAX {COMPILED['jax']}, CPU devices) says how much memory a compiled training step needs. The steps are "
-        "of a transformer of 32 layers with the proportions of Llama 3 8B: embedding 256, MLP 896, 4 heads of 64, "
+        f"XLA (JAX {COMPILED['jax']}, CPU devices) reports how much memory a compiled training step needs. The model "
+        "is a transformer of 32 layers with the proportions of Llama 3 8B: embedding 256, MLP 896, 4 heads of 64, "
         "vocabulary 8,192. Each device has 2 sequences of 128 tokens. 'Twice the sizes' means embedding 512, MLP "
         "1,792, 8 heads, vocabulary 16,384 and 256 tokens. The dtype is float32 unless the row names another. The "
         "optimizer is AdamW, and flash attention is off. `tests/oracle/test_memory.py` compiles the steps and fails "
         "if XLA or the planner gives another number.", "",
-        "Arguments are parameters, optimizer state and batch: they are equal. Temporaries are gradients, activations "
-        "and what one layer needs while it is computed.", "",
+        "Arguments are parameters, optimizer state and batch; XLA and the planner count the same bytes. Temporaries "
+        "are gradients, activations and the working memory of one layer.", "",
         "| step | arguments, MB | temporaries by XLA, MB | by the planner, MB | error | error of all memory |",
         "|---|---|---|---|---|---|",
     ]  # fmt: skip

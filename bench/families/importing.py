@@ -48,7 +48,7 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
 
     sizes = _installed(library)
     yield Row(
-        "installed with dependencies, beside NumPy",
+        "installed size with dependencies, without NumPy",
         samples=[float(sum(sizes.values()))],
         unit="bytes",
         notes=", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.items()),
