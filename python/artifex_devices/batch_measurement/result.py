@@ -65,7 +65,9 @@ def conclude(search: Search, *, measured_on: Mapping[str, str | int], seconds: f
 def _recommended(search: Search, notes: list[str]) -> tuple[int, _By]:
     target, fastest, reference = search.target, search.fastest(), search.reference()
     if search.falls():
-        notes.append(f"Throughput falls beyond a batch of {fastest.batch_size}: larger ones are slower by the example.")
+        notes.append(
+            f"Throughput falls beyond a batch of {fastest.batch_size}: larger batches take longer per example."
+        )
     if reference is None:
         few = "Fewer than 3 sizes up to the fastest: no model, the fastest that ran is recommended."
         flat = "Time did not grow with the batch: the fastest size that ran is recommended, no knee was seen."

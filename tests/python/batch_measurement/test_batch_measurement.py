@@ -381,7 +381,7 @@ def test_no_functions():
 def test_throughput_that_falls_from_the_start_has_no_model():
     found = Bench(lambda size, call: float(size**2)).measure()
     assert (found.recommended_batch_size, found.model, found.confidence) == (1, None, "low")
-    assert "Throughput falls beyond a batch of 1: larger ones are slower by the example." in found.notes
+    assert "Throughput falls beyond a batch of 1: larger batches take longer per example." in found.notes
     assert "Fewer than 3 sizes up to the fastest: no model, the fastest that ran is recommended." in found.notes
 
 

@@ -169,7 +169,7 @@ def test_the_guide_shows_what_is_printed(capsys):
 
 def test_the_guide_has_all_options(capsys):
     page = (Path(__file__).parents[3] / "docs" / "how_to" / "command_line.md").read_text(encoding="utf-8")
-    table = page.partition("| option | what it takes |")[2].partition("\n\n")[0]
+    table = page.partition("| option | value |")[2].partition("\n\n")[0]
     for action in ("mesh", "reshard", "collective", "step", "suggest", "train"):
         with pytest.raises(SystemExit):
             main(["plan", action, "--help"])
