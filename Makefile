@@ -128,6 +128,7 @@ docs: setup ## builds the documentation site into build/docs; warnings are error
 	@python -m pip install -qq 'artifex_devices[docs]'
 	@rm -rf build/docs
 	$(stage) "documentation" sphinx-build -E -W --keep-going -q -d build/doctrees docs build/docs
+	$(stage) "the built site" python -m pytest -q tests/docs
 
 docs-serve: docs ## shows the documentation site on http://localhost:8000; PORT=8001 for another port
 	@python -m http.server --bind localhost --directory build/docs $(or $(PORT),8000)

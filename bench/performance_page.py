@@ -34,8 +34,7 @@ AXES = {
 BEYOND_CACHES = 64 << 20
 MOVED = ("device_put", "gather", "reshard", "x + x")  # curves that are limited by the machine's copies
 BEGIN, END = "<!-- table of bench/performance_page.py -->", "<!-- end of table -->"
-WITH_SUMMARY = (HERE.parent / "README.md", DOCS / "compared.md")
-SUMMARY = {  # rows of the bench, as the table of README.md describes them
+SUMMARY = {  # rows of the bench, as the tables of README.md and docs/compared.md describe them
     "import over NumPy": "`import`, beyond NumPy's own time",
     "installed size with dependencies, without NumPy": "installed size with dependencies, without NumPy",
     "device_put (8,16) f32, 8 shards, dim 0": "`device_put` of 512 bytes to 8 devices",
@@ -50,6 +49,15 @@ SUMMARY = {  # rows of the bench, as the table of README.md describes them
     "4,096 devices: create": "creating 4,096 devices",
     "device_put 256 MiB, one device, aligned source": "`device_put` of 256 MiB that JAX shares instead of copying",
 }
+OF_README = (
+    "import over NumPy",
+    "device_put (8,16) f32, 8 shards, dim 0",
+    "device_put 256 MiB, 8 shards, dim 0",
+    "reshard 256 MiB, 8 shards, dim 0 -> 8 shards, last dim",
+    "psum of 4 MiB x 8 under shard_map",
+    "device_put 256 MiB, one device, aligned source",
+)
+WITH_SUMMARY = {HERE.parent / "README.md": OF_README, DOCS / "compared.md": tuple(SUMMARY)}
 
 
 def pages(table: dict[str, Any], curves: dict[str, Any], gpu: dict[str, Any]) -> dict[str, str]:
@@ -83,27 +91,27 @@ through CUDA](how_to/cuda.md) explains how the library copies; `make bench-gpu` 
 """
 
 
-def summary(table: dict[str, Any]) -> str:
-    """The table of README.md: medians over all runs of a few rows, with their conditions."""
+def summary(table: dict[str, Any], names: tuple[str, ...]) -> str:
+    """A short table of the rows with these names: medians over all runs, with their conditions."""
     by_name = {row["name"]: row for row in table["rows"]}
     lines = []
-    for name, work in SUMMARY.items():
+    for name in names:
         found = by_name.get(name, {"peers": {}, "unit": "s"})
         cells = []
         for peer in LABELS:
             medians = [run["median"] for run in found["peers"].get(peer, []) if run]
             cells.append(quantity(statistics.median(medians), found["unit"]) if medians else "-")
-        lines.append([work, *cells])
+        lines.append([SUMMARY[name], *cells])
     versions = table["runs"][0]["versions"]
     header = ["", LABELS["ours"], f"JAX {versions['jax']}" if "jax" in versions else "JAX", LABELS["numpy"]]
     return _markdown(header, lines) + "\n" + _wrapped(f"Medians. Conditions: {_conditions(table['runs'])}.")
 
 
-def with_summary(text: str, table: dict[str, Any]) -> str:
-    """The text with the table between its markers replaced."""
+def with_summary(text: str, table: dict[str, Any], names: tuple[str, ...]) -> str:
+    """The text with the table between its markers replaced by the rows with these names."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{summary(table)}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{summary(table, names)}\n\n{END}{after}"
 
 
 def _slug(family: str, name: str) -> str:
@@ -301,9 +309,9 @@ def main(arguments: list[str] | None = None) -> int:
     for name in () if options.check else stale:
         (options.docs / name).unlink()
     different = [f"docs/{name}" for name in different]
-    for path in WITH_SUMMARY:
+    for path, names in WITH_SUMMARY.items():
         old = path.read_text(encoding="utf-8")
-        new = with_summary(old, table)
+        new = with_summary(old, table, names)
         if new != old:
             different.append(path.relative_to(HERE.parent).as_posix())
             if not options.check:

@@ -3,6 +3,7 @@
 
 import enum
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ sys.path.insert(0, str(DOCS))
 
 import artifex_devices  # noqa: E402
 import llms_text  # noqa: E402
+import navigation  # noqa: E402
 import reference_pages  # noqa: E402
 from artifex_devices import _core  # noqa: E402
 from bound_signatures import definitions, signature_of  # noqa: E402
@@ -19,6 +21,10 @@ from sphinx.domains.python import PyXRefRole  # noqa: E402
 from sphinx.ext import napoleon  # noqa: E402
 from sphinx.ext.autodoc import PropertyDocumenter  # noqa: E402
 from sphinx.util.docutils import SphinxRole  # noqa: E402
+
+origin = subprocess.run(["git", "-C", DOCS, "remote", "get-url", "origin"], capture_output=True, text=True, check=False)
+# A site that is built in a clone of a public repository links to it.
+REPOSITORY = origin.stdout.strip() if origin.stdout.startswith("https://") else ""
 
 project = "artifex_devices"
 release = version = artifex_devices.__version__
@@ -30,9 +36,14 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx_design",
 ]
 html_theme = "furo"
+html_logo = html_favicon = "images/logo.svg"
+if REPOSITORY:
+    html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
 default_role = "name"
 smartquotes = False  # "--option" stays as it is
 
@@ -111,11 +122,20 @@ def format_docstring(app, what, name, value, options, lines):
 
 
 def adapt_source(app, page, source):
-    """Adapts pages written for readers of the repository: here notebooks are in docs, and decisions need a list."""
+    """Adapts pages written for readers of the repository: notebooks are in docs, and navigation.py has additions."""
     source[0] = source[0].replace("](../../examples/notebooks/", "](../notebooks/")
     source[0] = source[0].replace("](../examples/notebooks/", "](notebooks/")
-    if page == "decisions/README":
-        source[0] += "\n```{toctree}\n:glob:\n:hidden:\n\n0*\n```\n"
+    below_title, at_end = navigation.additions(page)
+    if below_title:
+        title, newline, text = source[0].partition("\n")
+        source[0] = title + newline + below_title + text
+    source[0] += at_end
+
+
+def leave_out_of_search(app, document):
+    """Leaves pages for developers out of the site's search; its titles stay."""
+    if app.env.docname.startswith(navigation.NOT_SEARCHED):
+        app.env.metadata[app.env.docname]["nosearch"] = ""
 
 
 def write_dashes(app, document):
@@ -134,4 +154,5 @@ def setup(app):
     app.connect("autodoc-process-signature", find_signature)
     app.connect("autodoc-process-docstring", format_docstring)
     app.connect("doctree-read", write_dashes)
+    app.connect("doctree-read", leave_out_of_search)
     app.connect("build-finished", llms_text.write)

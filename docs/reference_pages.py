@@ -196,6 +196,7 @@ def index_text(home: dict[str, Name]) -> str:
             "Every public name, by task. Private modules begin with an underscore; anything in them may change.\n",
             ".. toctree::\n   :maxdepth: 1\n",
             *(f"   {page.name}" for page in PAGES),
+            "   File formats </formats/README>",
             "",
             heading("Names of the package", "-"),
             f"These names of ``{PACKAGE}`` are documented with the module that defines them:\n",

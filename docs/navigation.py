@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives each page of the site its place in the navigation and its search words.
+
+The pages are written for readers of the repository, where such directives would be shown as text.
+docs/index.md lists the pages that the navigation always shows.
+"""
+
+# Pages that the navigation shows below another page, when that page is open.
+BELOW = {
+    "ten_minutes": ("notebooks/*",),
+    "how_to/migrate": ("migrate_from_*",),
+    "learn/devices": ("../how_to/device_manager", "../how_to/memory_kinds", "../how_to/cuda", "../how_to/pjrt"),
+    "learn/placing_and_moving": ("../how_to/layouts", "../how_to/share_data", "../how_to/pickle_threads_and_forks"),
+    "how_to/test_your_code": ("test_with_pytest", "test_gpu_code", "test_multihost_code"),
+    "how_to/when_a_job_hangs": ("read_a_timeline",),
+    "learn/batch_size": ("roofline",),
+    "learn/planning": (
+        "../how_to/plan_reshards",
+        "../how_to/plan_a_step",
+        "../how_to/describe_a_cluster",
+        "../how_to/model_shapes",
+        "../how_to/calibrate",
+    ),
+    "performance": ("planner_accuracy", "reliability", "compared"),
+    "formats/README": ("checkpoint", "command_line", "flight_record"),
+    "contributing": (
+        "contributing/commands",
+        "contributing/which_file",
+        "contributing/walks",
+        "contributing/rooms",
+        "contributing/rules",
+        "decisions/README",
+        "changelog",
+        "security",
+    ),
+    "decisions/README": ("0*",),
+}
+
+# Words that people type into the search, by the page that answers them. Sphinx finds index entries first.
+WORDS = {
+    "faq": ("gpu",),
+    "how_to/cuda": ("cuda", "cupy"),
+    "how_to/choose_a_sharding": ("which sharding", "tensor parallel"),
+    "how_to/migrate_from_dtensor": ("torch", "dtensor"),
+    "how_to/migrate_from_jax": ("jax",),
+    "how_to/migrate_from_mpi": ("mpi4py",),
+    "how_to/plan_a_training_run": ("pipeline", "zero", "fsdp"),
+    "how_to/test_with_pytest": ("pytest", "fixture"),
+    "how_to/test_your_code": ("simulate", "test"),
+    "how_to/when_a_job_hangs": ("hang", "deadlock", "timeout"),
+    "install": ("install", "pip", "wheel"),
+    "learn/batches": ("prefetch", "data loader"),
+    "learn/batch_size": ("batch size",),
+    "learn/checkpoints": ("checkpoint", "save", "restore", "resume"),
+    "learn/debugging": ("oom", "out of memory", "memory limit", "debug"),
+    "learn/devices": ("how many devices", "number of devices", "device count"),
+    "learn/meshes": ("mesh",),
+    "learn/numpy": ("numpy", "ufunc"),
+    "learn/placing_and_moving": ("gather", "device_put", "reshard"),
+    "learn/processes": ("mpi", "multihost", "processes"),
+    "learn/shard_map": ("psum", "all_gather", "ppermute", "collective", "shard_map"),
+    "learn/specs": ("partitionspec", "namedsharding", "sharding"),
+    "learn/trees": ("pytree", "tree"),
+}
+
+# Pages for developers of the library: a search of the site does not look into them.
+NOT_SEARCHED = ("contributing", "decisions/", "changelog", "security")
+
+
+def additions(page: str) -> tuple[str, str]:
+    """Returns the MyST text that a page gets below its title, and the text that it gets at its end."""
+    words = ", ".join(f"! {word}" for word in WORDS.get(page, ()))
+    below = "\n".join(BELOW.get(page, ()))
+    return (
+        f"\n```{{index}} {words}\n```\n" if words else "",
+        f"\n```{{toctree}}\n:glob:\n:hidden:\n\n{below}\n```\n" if below else "",
+    )

