@@ -103,9 +103,21 @@ def test_arrays_without_elements_or_dimensions(named, shape):
     assert text["shards"] == f"8 of {shape}"
 
 
-def test_device_numbers_that_do_not_follow_each_other_are_listed(devices):
-    mesh = ad.Mesh(np.array([devices[5], devices[1], devices[3]]), ("x",))
-    assert facts(ad.device_put(np.zeros(3), ad.NamedSharding(mesh, ad.P("x"))))["devices"] == "3, cpu:1, cpu:3, cpu:5"
+@pytest.mark.parametrize(
+    ("ids", "text"),
+    [
+        ([3, 2], "2, cpu:2 to cpu:3"),
+        ([0, 2], "2, cpu:0, cpu:2"),
+        ([5, 1, 3], "3, cpu:1, cpu:3, cpu:5"),
+        (range(0, 16, 2), "8, cpu:0, cpu:2, cpu:4, cpu:6, cpu:8, cpu:10, cpu:12, cpu:14"),
+        (range(0, 18, 2), "9, cpu:0, cpu:2, cpu:4, cpu:6, cpu:8, cpu:10, cpu:12, cpu:14, ..."),
+    ],
+)
+def test_consecutive_devices_are_a_range_and_others_are_listed(ids, text):
+    with ad.simulate(18):
+        mesh = ad.Mesh(np.array([ad.devices()[i] for i in ids]), ("x",))
+        array = ad.device_put(np.zeros(len(ids)), ad.NamedSharding(mesh, ad.P("x")))
+        assert facts(array)["devices"] == text
 
 
 def test_memory_kinds_are_described(named):

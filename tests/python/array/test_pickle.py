@@ -199,7 +199,7 @@ def test_a_deleted_array_is_neither_pickled_nor_copied():
 )
 def test_a_forged_pickle_of_a_device_is_an_error(arguments):
     with pytest.raises(ValueError, match="not here"):
-        ad._core.internal.find_device(*arguments)
+        ad.unpickle.device(*arguments)
 
 
 def test_weak_references_end_with_their_object(devices):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices._array import repr as array_repr
 
 
 @pytest.mark.parametrize(
@@ -25,20 +24,19 @@ def test_a_dtype_that_does_not_fit_follows_after_six_blanks(size, widths):
     assert found == widths
 
 
-def test_an_array_that_is_deleted_while_it_is_read_has_a_text():
-    x = ad.device_put(np.arange(3))
+@pytest.mark.parametrize("text_of", [repr, str])
+def test_an_array_that_is_deleted_while_it_is_read_has_a_text(text_of):
+    x, y = (ad.device_put(np.arange(3)) for _ in range(2))
 
-    def text_of(array):
-        array.delete()
+    def deleting(value):
+        x.delete()
         raise RuntimeError("deleted")
 
-    assert array_repr._deleted_or(x, text_of) == "Array(shape=(3,), deleted, dtype=int64)"
-    assert array_repr._deleted_or(x, lambda array: "a text") == "Array(shape=(3,), deleted, dtype=int64)"
-    y = ad.device_put(np.arange(3))
-    assert array_repr._deleted_or(y, lambda array: "a text") == "a text"
-
-    def fail(array):
+    def failing(value):
         raise RuntimeError("something else")
 
-    with pytest.raises(RuntimeError, match="something else"):
-        array_repr._deleted_or(y, fail)
+    with np.printoptions(formatter={"int": deleting}):
+        assert text_of(x) == "Array(shape=(3,), deleted, dtype=int64)"
+    assert text_of(x) == "Array(shape=(3,), deleted, dtype=int64)"
+    with np.printoptions(formatter={"int": failing}), pytest.raises(RuntimeError, match="something else"):
+        text_of(y)

@@ -5,7 +5,6 @@ import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 import pytest
-from artifex_devices._array_ops.core import fused_small
 from artifex_devices.errors import ShardingTypeError
 from artifex_devices.planner import plan_reshard
 from artifex_devices.testing import assert_same_bits, meshes, spec_entries
@@ -404,10 +403,8 @@ def test_other_dtypes_of_ml_dtypes_have_no_einsum(named):
         ("ii->i", (("x", "y"),), 0, ("x",), ("x",)),
     ],
 )
-def test_an_operand_is_moved_to_the_layout_that_its_part_needs(
-    monkeypatch, settled, subscripts, specs, moved, target, result
-):
-    monkeypatch.setattr(fused_small, "PARALLEL_BYTES", 0)
+@pytest.mark.parametrize("each_way", ["a call a shard"], indirect=True)
+def test_an_operand_is_moved_to_the_layout_that_its_part_needs(settled, subscripts, specs, moved, target, result):
     shapes = {"ij": (32, 16), "jk": (16, 8), "bij": (8, 32, 16), "bjk": (8, 16, 4), "ii": (16, 16)}
     labels = subscripts.partition("->")[0].split(",")
     values = [small_integers(shapes[each], np.float32, seed) for seed, each in enumerate(labels)]

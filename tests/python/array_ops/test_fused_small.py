@@ -1,46 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small Arrays as one ndarray, and what is kept of how results lie."""
+"""Small Arrays, which are computed as one ndarray: layouts that are cached, and errors that are not."""
 
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small
 from artifex_devices.testing import assert_same_bits
-from hypothesis import given
-from numpy_oracle import pairs
-
-
-@given(pairs(uneven=False))
-def test_a_fused_value_makes_the_round_trip(pair):
-    whole = fused_value(pair.device)
-    if whole is None:
-        assert pair.device.size == 0 or len({shard.device for shard in pair.device.addressable_shards}) > 1
-        return
-    assert_same_bits(whole, pair.host)
-    back = from_fused("test", pair.host, pair.host.dtype, pair.device.sharding, committed=pair.device.committed)
-    assert (back.sharding, back.committed) == (pair.device.sharding, pair.device.committed)
-    assert_same_bits(np.asarray(back), pair.host)
-    for one, two in zip(back.addressable_shards, pair.device.addressable_shards, strict=True):
-        assert_same_bits(np.asarray(one.data), np.asarray(two.data))
-
-
-def test_rows_over_devices_are_a_view_and_cannot_be_written(line):
-    x = ad.device_put(np.arange(128, dtype=np.float32).reshape(8, 16), ad.NamedSharding(line, ad.P("x")))
-    whole = fused_value(x)
-    assert np.shares_memory(whole, fused_value(x))
-    assert not whole.flags.writeable
-
-
-def test_uneven_shards_have_no_fused_value(line):
-    x = ad.device_put(np.ones(9, np.float32), ad.NamedSharding(line, ad.P("x"), uneven="last-short"))
-    assert fused_value(x) is None
-    assert np.sum(x).item() == 9.0
-
-
-def test_what_is_small():
-    assert is_small(1000, 2000)
-    assert not is_small(0)
-    assert not is_small(1 << 18, 1 << 18)
 
 
 def test_one_shape_in_different_shardings_is_distinguished(grid):

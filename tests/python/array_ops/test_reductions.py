@@ -7,7 +7,6 @@ import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 import pytest
-from artifex_devices._array_ops.reduce import partials
 from artifex_devices.testing import assert_same_bits
 from hypothesis import given
 from hypothesis import strategies as st
@@ -380,24 +379,6 @@ def test_nothing_is_left(named, nothing_left):
     assert x.sum().shape == x.mean(0).max().shape == ()
     with pytest.raises(ValueError, match="out has another shape"):
         np.sum(x, out=np.zeros(3))
-
-
-@pytest.mark.parametrize(
-    ("shape", "axes", "splits", "piece_bytes", "cut"),
-    [
-        ((64, 64), (1,), True, 1 << 20, (None, 0)),  # small enough
-        ((64, 64), (1,), True, 8 * 1024, (0, 16)),  # 4 pieces along the rows, whose results stay apart
-        ((2, 2048), (1,), True, 8 * 1024, (1, 512)),  # 2 rows are too few for 4 pieces: 4 * 2 states are little
-        ((2, 2048), (1,), False, 8 * 1024, (0, 1)),  # where parts cannot be combined the rows must do
-        ((4096,), (0,), True, 8 * 1024, (0, 1024)),
-        ((4096,), (0,), False, 8 * 1024, (None, 0)),
-        ((64, 64), (0,), True, 8 * 1024, (0, 16)),  # 64 states for each piece of 1024 numbers are few enough
-        ((32, 128), (0,), True, 8 * 1024, (1, 32)),  # 128 states are not
-    ],
-)
-def test_where_big_blocks_are_cut(shape, axes, splits, piece_bytes, cut):
-    rule = partials.Rule(None, None, None, splits=splits, piece_bytes=piece_bytes)
-    assert partials._cut(np.zeros(shape), axes, rule) == cut
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 4, 8), (4, 1, 1)])
