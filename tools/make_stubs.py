@@ -22,7 +22,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from stub_types import TYPES
+from stub_types import LEFT_OUT, METHODS, PARAMETERS, TYPES
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "artifex_devices"
@@ -63,7 +63,7 @@ SLOTS = {
 }
 # Modules in qualified names such as numpy.typing.NDArray.
 QUALIFIED = re.compile(
-    r"\b(typing|typing_extensions|collections|numpy|numpy\.typing|artifex_devices(?:\.\w+)+)\.[A-Z]\w*\b"
+    r"\b(typing|typing_extensions|types|contextvars|collections|numpy|numpy\.typing|artifex_devices(?:\.\w+)+)\.[A-Z]\w*\b"
 )
 UNORDERED = {"__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 WITHOUT_SIGNATURE = {*SLOTS, *UNORDERED}
@@ -157,7 +157,9 @@ class Cleaner(ast.NodeTransformer):
         node.annotation = clean_type(node.annotation)
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef | None:
+        if self.owner + node.name in LEFT_OUT:
+            return None
         self.generic_visit(node)
         for variadic in (node.args.vararg, node.args.kwarg):
             if variadic is not None and variadic.annotation is None:
@@ -177,10 +179,23 @@ class Cleaner(ast.NodeTransformer):
         if name in TYPES:
             node.returns = _expression(TYPES[name])
             UNUSED.discard(name)
-        for arg in node.args.args:
-            if (parameter := f"{name}({arg.arg})") in TYPES:
-                arg.annotation = _expression(TYPES[parameter])
-                UNUSED.discard(parameter)
+        elif node.name in METHODS and node.returns is not None and ast.unparse(node.returns) == "typing.Any":
+            node.returns = _expression(METHODS[node.name])
+        of_class = PARAMETERS.get(self.owner.rstrip("."), {})
+        positional = [*node.args.posonlyargs, *node.args.args]
+        defaults = [*[None] * (len(positional) - len(node.args.defaults)), *node.args.defaults]
+        keywords = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        named = [*zip(positional, defaults, strict=True), *keywords]
+        variadic = [(arg, None) for arg in (node.args.vararg, node.args.kwarg) if arg is not None]
+        for arg, default in (*named, *variadic):
+            parameter = f"{name}({arg.arg})"
+            kind = TYPES.get(parameter)
+            UNUSED.discard(parameter)
+            if kind is None and arg.annotation is not None and ast.unparse(arg.annotation) == "typing.Any":
+                kind = of_class.get(arg.arg) or PARAMETERS[""].get(arg.arg)
+            if kind is not None:
+                may_be_none = default is not None and ast.unparse(default) == "None" and not kind.endswith("None")
+                arg.annotation = _expression(f"{kind} | None" if may_be_none else kind)
 
 
 def missing_exceptions(text: str, module: str) -> str:
@@ -217,7 +232,7 @@ def clean(raw: str, module: str) -> str:
     )
     # Arrays are compared element by element, and object's == returns a bool.
     for operator in ("__eq__", "__ne__"):
-        compare = f"def {operator}(self, other: typing.Any) -> Array:"
+        compare = f"def {operator}(self, other: object) -> Array:"
         body = body.replace(compare, f"{compare}  # type: ignore[override]")
     header = (
         "# SPDX-License-Identifier: Apache-2.0\n# Made by tools/make_stubs.py --generate from the built extension.\n"

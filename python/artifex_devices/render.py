@@ -6,6 +6,8 @@ Functions that end in `_svg` return a str that notebooks draw: a stand-alone SVG
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from artifex_devices import _core
 from artifex_devices._base.checks import check_int, check_type
 from artifex_devices._base.svg import Picture
@@ -88,7 +90,7 @@ def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> Picture:
 
 
 def sharding_text(
-    sharding: Sharding, shape: object, max_columns: int = 80, min_width: int = 9, scale: float = 1.0
+    sharding: Sharding, shape: Sequence[int], max_columns: int = 80, min_width: int = 9, scale: float = 1.0
 ) -> str:
     """Draws which devices hold which part of an array of `shape`, as text.
 
@@ -106,7 +108,7 @@ def sharding_text(
     return _core.sharding_text(sharding, shape, max_columns, min_width, scale)
 
 
-def sharding_svg(sharding: Sharding, shape: object) -> Picture:
+def sharding_svg(sharding: Sharding, shape: Sequence[int]) -> Picture:
     """Draws which devices hold which part of an array of `shape`, as a stand-alone SVG picture.
 
     Raises:

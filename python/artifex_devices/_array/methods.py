@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
-import typing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -295,7 +294,7 @@ class ArrayMethods(_Self):
 
         return get(self, index)
 
-    def __setitem__(self, index: object, value: object, /) -> typing.NoReturn:
+    def __setitem__(self, index: object, value: object, /) -> None:
         """Raises TypeError: Arrays are immutable."""
         raise failure(
             TypeError,
@@ -309,7 +308,7 @@ class ArrayMethods(_Self):
             ),
         )
 
-    def __delitem__(self, index: object, /) -> typing.NoReturn:
+    def __delitem__(self, index: object, /) -> None:
         """Raises TypeError: Arrays are immutable."""
         raise failure(
             TypeError,

@@ -6,10 +6,12 @@ The compiled core of artifex_devices. Use the names that the package re-exports.
 
 import collections.abc
 import enum
+import types
 import typing
 
 import artifex_devices._array_ops.index.updating
 import artifex_devices._placement.async_copy
+import artifex_devices._runtime.client_members
 import artifex_devices.layout
 import numpy.typing
 import typing_extensions
@@ -176,14 +178,14 @@ class Client:
     """
 
     def __enter__(self) -> typing_extensions.Self: ...
-    def __exit__(self, *args: typing.Any) -> None: ...
+    def __exit__(self, *args: object) -> None: ...
     def __repr__(self) -> str: ...
     def buffer_from_pyval(
         self,
-        argument: typing.Any,
-        device: typing.Any = None,
-        force_copy: typing.Any = False,
-        host_buffer_semantics: typing.Any = None,
+        argument: numpy.typing.ArrayLike,
+        device: Device | None = None,
+        force_copy: bool = False,
+        host_buffer_semantics: artifex_devices._runtime.client_members.HostBufferSemantics | None = None,
     ) -> Array:
         """
         Places one array or number on one device.
@@ -244,7 +246,9 @@ class Client:
         Returns all devices, in order of id: a new list.
         """
 
-    def get_default_layout(self, dtype: typing.Any, shard_shape: typing.Any, device: typing.Any) -> PjRtLayout:
+    def get_default_layout(
+        self, dtype: numpy.typing.DTypeLike, shard_shape: collections.abc.Sequence[int], device: Device
+    ) -> PjRtLayout:
         """
         Returns the PjRtLayout in which shards are stored by default: row-major.
 
@@ -389,8 +393,8 @@ class Device:
         Returns the device itself.
         """
 
-    def __copy__(self) -> typing.Any: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: dict[int, typing.Any]) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
@@ -574,9 +578,9 @@ class Memory:
         [CPU_DEVICE_3, PINNED_HOST_4, UNPINNED_HOST_5]
     """
 
-    def __copy__(self) -> typing.Any: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: dict[int, typing.Any]) -> typing_extensions.Self: ...
+    def __eq__(self, arg0: object) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
@@ -637,17 +641,17 @@ class DeviceList:
         (4, CpuDevice(id=3), ('device', 'pinned_host', 'unpinned_host'))
     """
 
-    def __contains__(self, arg0: typing.Any) -> bool: ...
-    def __copy__(self) -> typing.Any: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __getitem__(self, index: typing.Any) -> typing.Any:
+    def __contains__(self, arg0: object) -> bool: ...
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: dict[int, typing.Any]) -> typing_extensions.Self: ...
+    def __eq__(self, arg0: object) -> bool: ...
+    def __getitem__(self, index: typing.SupportsIndex | slice) -> typing.Any:
         """
         Returns a Device, or a tuple of Devices for a slice.
         """
 
     def __hash__(self) -> int: ...
-    def __init__(self, device_assignment: typing.Any) -> None: ...
+    def __init__(self, device_assignment: collections.abc.Iterable[Device]) -> None: ...
     def __iter__(self) -> collections.abc.Iterator[Device]: ...
     def __len__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
@@ -707,7 +711,7 @@ class DeviceAssignment:
     """
 
     @staticmethod
-    def create(array: typing.Any) -> DeviceAssignment:
+    def create(array: numpy.typing.ArrayLike) -> DeviceAssignment:
         """
         Creates an assignment.
 
@@ -720,7 +724,7 @@ class DeviceAssignment:
         """
 
     @staticmethod
-    def deserialize(data: typing.Any) -> DeviceAssignment:
+    def deserialize(data: bytes) -> DeviceAssignment:
         """
         Reads the bytes of an XLA DeviceAssignmentProto.
 
@@ -729,7 +733,7 @@ class DeviceAssignment:
             ValueError: The bytes are not such a message, or `create` would refuse the assignment.
         """
 
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __eq__(self, arg0: object) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
@@ -784,7 +788,7 @@ class DeviceTopology:
     """
 
     @staticmethod
-    def deserialize(data: typing.Any) -> DeviceTopology:
+    def deserialize(data: bytes) -> DeviceTopology:
         """
         Reads the bytes of `serialize`. Skips fields that a newer version added.
 
@@ -793,11 +797,11 @@ class DeviceTopology:
             ValueError: The bytes are damaged, of another major version, or not a topology.
         """
 
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __eq__(self, arg0: object) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
-    def _make_compile_only_devices(self) -> list[typing.Any]:
+    def _make_compile_only_devices(self) -> list[Device]:
         """
         Returns new devices like these, to plan with.
 
@@ -875,28 +879,28 @@ class PartitionSpec:
 
     UNCONSTRAINED: typing.ClassVar[internal.Unconstrained]
 
-    def __add__(self, arg0: typing.Any) -> PartitionSpec: ...
-    def __contains__(self, arg0: typing.Any) -> bool: ...
+    def __add__(self, arg0: PartitionSpec | tuple[typing.Any, ...]) -> PartitionSpec: ...
+    def __contains__(self, arg0: object) -> bool: ...
     def __eq__(self, other: object) -> bool: ...
-    def __getitem__(self, index: typing.Any) -> typing.Any: ...
+    def __getitem__(self, index: typing.SupportsIndex | slice) -> typing.Any: ...
     def __hash__(self) -> int: ...
     def __init__(self, *args: typing.Any) -> None: ...
     def __iter__(self) -> collections.abc.Iterator[typing.Any]: ...
     def __len__(self) -> int: ...
-    def __radd__(self, arg0: typing.Any) -> PartitionSpec: ...
+    def __radd__(self, arg0: tuple[typing.Any, ...]) -> PartitionSpec: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
-    def count(self, value: typing.Any) -> int:
+    def count(self, value: object) -> int:
         """
         Returns the number of entries equal to `value`.
         """
 
-    def index(self, value: typing.Any) -> int:
+    def index(self, value: object) -> int:
         """
         Returns the first position of an entry. Raises ValueError if there is none.
         """
 
-    def update(self, partitions: typing.Any = None) -> PartitionSpec:
+    def update(self, partitions: collections.abc.Iterable[typing.Any] | None = None) -> PartitionSpec:
         """
         Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.
 
@@ -930,13 +934,21 @@ class AbstractMesh:
         8
     """
 
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __eq__(self, arg0: object) -> bool: ...
     def __hash__(self) -> int: ...
-    def __init__(self, axis_sizes: typing.Any, axis_names: typing.Any, axis_types: typing.Any = None) -> None: ...
+    def __init__(
+        self,
+        axis_sizes: collections.abc.Sequence[int],
+        axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable],
+        axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
+    ) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
     def update(
-        self, axis_sizes: typing.Any = None, axis_names: typing.Any = None, axis_types: typing.Any = None
+        self,
+        axis_sizes: collections.abc.Sequence[int] | None = None,
+        axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable] | None = None,
+        axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
     ) -> AbstractMesh:
         """
         Returns a mesh with other sizes, names or axis types; TypeError and ValueError as of AbstractMesh.
@@ -947,7 +959,7 @@ class AbstractMesh:
             16
         """
 
-    def update_axis_types(self, name_to_type: typing.Any) -> AbstractMesh:
+    def update_axis_types(self, name_to_type: collections.abc.Mapping[typing.Any, AxisType]) -> AbstractMesh:
         """
         Returns a mesh with other types of the axes in `name_to_type`, a dict of axis name to AxisType.
 
@@ -985,7 +997,7 @@ class AbstractMesh:
         """
 
     @property
-    def auto_axes(self) -> tuple[typing.Any, ...]:
+    def auto_axes(self) -> tuple[collections.abc.Hashable, ...]:
         """
         Names of the axes of type Auto (tuple).
         """
@@ -1015,13 +1027,13 @@ class AbstractMesh:
         """
 
     @property
-    def explicit_axes(self) -> tuple[typing.Any, ...]:
+    def explicit_axes(self) -> tuple[collections.abc.Hashable, ...]:
         """
         Names of the axes of type Explicit (tuple).
         """
 
     @property
-    def manual_axes(self) -> tuple[typing.Any, ...]:
+    def manual_axes(self) -> tuple[collections.abc.Hashable, ...]:
         """
         Names of the axes of type Manual (tuple).
         """
@@ -1068,21 +1080,34 @@ class Mesh:
 
     @classmethod
     def __new__(
-        cls: typing.Any, devices: typing.Any, axis_names: typing.Any = None, axis_types: typing.Any = None
+        cls: type[Mesh],
+        devices: Device | numpy.typing.NDArray[typing.Any] | collections.abc.Sequence[typing.Any],
+        axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable] | None = None,
+        axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
     ) -> Mesh: ...
-    def __copy__(self) -> typing.Any: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: dict[int, typing.Any]) -> typing_extensions.Self: ...
     def __enter__(self) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
-    def __exit__(self, *args: typing.Any) -> None: ...
+    def __exit__(self, *args: object) -> None: ...
     def __hash__(self) -> int: ...
-    def __init__(self, devices: typing.Any, axis_names: typing.Any = None, axis_types: typing.Any = None) -> None: ...
+    def __init__(
+        self,
+        devices: Device | numpy.typing.NDArray[typing.Any] | collections.abc.Sequence[typing.Any],
+        axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable] | None = None,
+        axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
+    ) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
     def __setattr__(self, arg0: str, arg1: typing.Any) -> None: ...
     def __str__(self) -> str: ...
-    def _repr_html_(self) -> typing.Any: ...
-    def update(self, devices: typing.Any = None, axis_names: typing.Any = None, axis_types: typing.Any = None) -> Mesh:
+    def _repr_html_(self) -> str | None: ...
+    def update(
+        self,
+        devices: Device | numpy.typing.NDArray[typing.Any] | collections.abc.Sequence[typing.Any] | None = None,
+        axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable] | None = None,
+        axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
+    ) -> Mesh:
         """
         Returns a mesh with other devices, names or axis types; TypeError and ValueError as of Mesh.
 
@@ -1095,7 +1120,7 @@ class Mesh:
         """
 
     @property
-    def _flat_devices_tuple(self) -> tuple[typing.Any, ...]:
+    def _flat_devices_tuple(self) -> tuple[Device, ...]:
         """
         Tuple of all devices in the mesh's order.
         """
@@ -1131,7 +1156,7 @@ class Mesh:
         """
 
     @property
-    def auto_axes(self) -> tuple[typing.Any, ...]:
+    def auto_axes(self) -> tuple[collections.abc.Hashable, ...]:
         """
         Names of the axes of type Auto (tuple).
         """
@@ -1173,7 +1198,7 @@ class Mesh:
         """
 
     @property
-    def explicit_axes(self) -> tuple[typing.Any, ...]:
+    def explicit_axes(self) -> tuple[collections.abc.Hashable, ...]:
         """
         Names of the axes of type Explicit (tuple).
         """
@@ -1197,7 +1222,7 @@ class Mesh:
         """
 
     @property
-    def manual_axes(self) -> tuple[typing.Any, ...]:
+    def manual_axes(self) -> tuple[collections.abc.Hashable, ...]:
         """
         Names of the axes of type Manual (tuple).
         """
@@ -1225,23 +1250,25 @@ class Sharding:
     How arrays of any shape are placed on devices: the base of NamedSharding and SingleDeviceSharding. Immutable and hashable.
     """
 
-    def __copy__(self) -> typing.Any: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: dict[int, typing.Any]) -> typing_extensions.Self: ...
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
-    def _repr_html_(self) -> typing.Any: ...
+    def _repr_html_(self) -> str | None: ...
     def _same_devices(self, other: Sharding) -> bool:
         """
         Returns whether both have the same devices in the same order and the same memory kind.
         """
 
-    def addressable_devices_indices_map(self, global_shape: typing.Any) -> dict[Device, tuple[slice, ...]]:
+    def addressable_devices_indices_map(
+        self, global_shape: collections.abc.Sequence[int]
+    ) -> dict[Device, tuple[slice, ...]]:
         """
         Returns devices_indices_map of the devices of this process.
         """
 
-    def check_compatible_aval(self, aval_shape: typing.Any) -> None:
+    def check_compatible_aval(self, aval_shape: collections.abc.Sequence[int]) -> None:
         """
         Raises ValueError unless a value of this shape has a dimension for each entry of the spec.
 
@@ -1251,7 +1278,7 @@ class Sharding:
             ...     ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P("x")).check_compatible_aval((4, 3))
         """
 
-    def device_index(self, device: typing.Any, global_shape: typing.Any) -> tuple[slice, ...]:
+    def device_index(self, device: Device, global_shape: collections.abc.Sequence[int]) -> tuple[slice, ...]:
         """
         Returns the part of an array of `global_shape` on one device: devices_indices_map(global_shape)[device].
 
@@ -1265,7 +1292,7 @@ class Sharding:
             ValueError: The sharding does not include the device; and as shard_shape.
         """
 
-    def devices_indices_map(self, global_shape: typing.Any) -> dict[Device, tuple[slice, ...]]:
+    def devices_indices_map(self, global_shape: collections.abc.Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         """
         Returns the part of an array of `global_shape` that each device holds.
 
@@ -1281,7 +1308,7 @@ class Sharding:
         Returns whether the same devices hold the same parts of every array of rank `ndim`. Axis names do not matter.
         """
 
-    def shard_shape(self, global_shape: typing.Any) -> tuple[int, ...]:
+    def shard_shape(self, global_shape: collections.abc.Sequence[int]) -> tuple[int, ...]:
         """
         Returns the shape of each device's shard of an array of `global_shape`.
 
@@ -1299,7 +1326,7 @@ class Sharding:
         """
 
     @property
-    def _device_assignment(self) -> tuple[typing.Any, ...]:
+    def _device_assignment(self) -> tuple[Device, ...]:
         """
         Tuple of all devices in mesh order.
         """
@@ -1377,7 +1404,12 @@ class NamedSharding(Sharding):
     """
 
     def __init__(
-        self, mesh: Mesh | AbstractMesh, spec: typing.Any, *, memory_kind: str | None = None, uneven: str | None = None
+        self,
+        mesh: Mesh | AbstractMesh,
+        spec: PartitionSpec,
+        *,
+        memory_kind: str | None = None,
+        uneven: str | None = None,
     ) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def update(self, **kwargs: typing.Any) -> NamedSharding:
@@ -1454,17 +1486,19 @@ class Array:
         Calls np.absolute, element by element.
         """
 
-    def __add__(self, other: typing.Any) -> Array:
+    def __add__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.add, element by element.
         """
 
-    def __and__(self, other: typing.Any) -> Array:
+    def __and__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.bitwise_and, element by element.
         """
 
-    def __array__(self, dtype: typing.Any = None, copy: typing.Any = None) -> numpy.typing.NDArray[typing.Any]: ...
+    def __array__(
+        self, dtype: numpy.typing.DTypeLike | None = None, copy: bool | None = None
+    ) -> numpy.typing.NDArray[typing.Any]: ...
     def __array_function__(
         self, function: typing.Any, types: typing.Any, args: typing.Any, kwargs: typing.Any
     ) -> typing.Any:
@@ -1472,7 +1506,7 @@ class Array:
         Calls a NumPy function of the guide's table; others raise TypeError that says how to gather first.
         """
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> typing.Any:
+    def __array_namespace__(self, *, api_version: str | None = None) -> types.ModuleType:
         """
         Returns the module `artifex_devices.array_api`: the Array API standard's functions for Arrays.
 
@@ -1488,19 +1522,14 @@ class Array:
 
     def __bool__(self) -> bool: ...
     def __complex__(self) -> complex: ...
-    def __contains__(self, value: typing.Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         """
         Returns whether an element equals the value.
         """
 
     def __copy__(self) -> Array: ...
-    def __deepcopy__(self, memo: typing.Any) -> Array: ...
-    def __delitem__(self, index: typing.Any) -> typing.NoReturn:
-        """
-        Raises TypeError: Arrays are immutable.
-        """
-
-    def __divmod__(self, other: typing.Any) -> tuple[Array, Array]:
+    def __deepcopy__(self, memo: dict[int, typing.Any]) -> Array: ...
+    def __divmod__(self, other: numpy.typing.ArrayLike) -> tuple[Array, Array]:
         """
         Calls np.divmod, element by element.
         """
@@ -1508,10 +1537,10 @@ class Array:
     def __dlpack__(
         self,
         *,
-        stream: typing.Any = None,
-        max_version: typing.Any = None,
-        dl_device: typing.Any = None,
-        copy: typing.Any = None,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
     ) -> typing_extensions.CapsuleType:
         """
         Returns a DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
@@ -1534,13 +1563,13 @@ class Array:
         Returns DLPack's numbers for the memory: (1, 0) for the host's, (2, n) for that of CUDA's device n.
         """
 
-    def __eq__(self, other: typing.Any) -> Array:  # type: ignore[override]
+    def __eq__(self, other: object) -> Array:  # type: ignore[override]
         """
         Calls np.equal, element by element.
         """
 
     def __float__(self) -> float: ...
-    def __floordiv__(self, other: typing.Any) -> Array:
+    def __floordiv__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.floor_divide, element by element.
         """
@@ -1550,17 +1579,25 @@ class Array:
         Formats the number of an Array without dimensions, as in f"{loss:.3f}"; others take an empty format only.
         """
 
-    def __ge__(self, other: typing.Any) -> Array:
+    def __ge__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.greater_equal, element by element.
         """
 
-    def __getitem__(self, index: typing.Any) -> Array:
+    def __getitem__(
+        self,
+        index: tuple[typing.SupportsIndex | slice | types.EllipsisType | numpy.typing.ArrayLike | None, ...]
+        | typing.SupportsIndex
+        | slice
+        | types.EllipsisType
+        | numpy.typing.ArrayLike
+        | None,
+    ) -> Array:
         """
         Returns x[index] by NumPy's rules; reads only the shards that hold the elements (guide: NumPy on Arrays).
         """
 
-    def __gt__(self, other: typing.Any) -> Array:
+    def __gt__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.greater, element by element.
         """
@@ -1577,34 +1614,34 @@ class Array:
         Iterates over x[0], x[1], ...; raises TypeError for an Array without dimensions.
         """
 
-    def __le__(self, other: typing.Any) -> Array:
+    def __le__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.less_equal, element by element.
         """
 
     def __len__(self) -> int: ...
-    def __lshift__(self, other: typing.Any) -> Array:
+    def __lshift__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.left_shift, element by element.
         """
 
-    def __lt__(self, other: typing.Any) -> Array:
+    def __lt__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.less, element by element.
         """
 
-    def __matmul__(self, other: typing.Any) -> Array: ...
-    def __mod__(self, other: typing.Any) -> Array:
+    def __matmul__(self, other: numpy.typing.ArrayLike) -> Array: ...
+    def __mod__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.remainder, element by element.
         """
 
-    def __mul__(self, other: typing.Any) -> Array:
+    def __mul__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.multiply, element by element.
         """
 
-    def __ne__(self, other: typing.Any) -> Array:  # type: ignore[override]
+    def __ne__(self, other: object) -> Array:  # type: ignore[override]
         """
         Calls np.not_equal, element by element.
         """
@@ -1614,7 +1651,7 @@ class Array:
         Calls np.negative, element by element.
         """
 
-    def __or__(self, other: typing.Any) -> Array:
+    def __or__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.bitwise_or, element by element.
         """
@@ -1624,22 +1661,22 @@ class Array:
         Calls np.positive, element by element.
         """
 
-    def __pow__(self, other: typing.Any) -> Array:
+    def __pow__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.power, element by element; `x ** 2` is np.square and `x ** 0.5` np.sqrt, as for ndarrays.
         """
 
-    def __radd__(self, other: typing.Any) -> Array:
+    def __radd__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.add, element by element.
         """
 
-    def __rand__(self, other: typing.Any) -> Array:
+    def __rand__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.bitwise_and, element by element.
         """
 
-    def __rdivmod__(self, other: typing.Any) -> tuple[Array, Array]:
+    def __rdivmod__(self, other: numpy.typing.ArrayLike) -> tuple[Array, Array]:
         """
         Calls np.divmod, element by element.
         """
@@ -1655,28 +1692,28 @@ class Array:
         Iterates over x[len(x) - 1], ..., x[0].
         """
 
-    def __rfloordiv__(self, other: typing.Any) -> Array:
+    def __rfloordiv__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.floor_divide, element by element.
         """
 
-    def __rlshift__(self, other: typing.Any) -> Array:
+    def __rlshift__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.left_shift, element by element.
         """
 
-    def __rmatmul__(self, other: typing.Any) -> Array: ...
-    def __rmod__(self, other: typing.Any) -> Array:
+    def __rmatmul__(self, other: numpy.typing.ArrayLike) -> Array: ...
+    def __rmod__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.remainder, element by element.
         """
 
-    def __rmul__(self, other: typing.Any) -> Array:
+    def __rmul__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.multiply, element by element.
         """
 
-    def __ror__(self, other: typing.Any) -> Array:
+    def __ror__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.bitwise_or, element by element.
         """
@@ -1686,102 +1723,121 @@ class Array:
         Calls np.round; the result has integers where ndigits is None, as in JAX.
         """
 
-    def __rpow__(self, other: typing.Any) -> Array:
+    def __rpow__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.power, element by element.
         """
 
-    def __rrshift__(self, other: typing.Any) -> Array:
+    def __rrshift__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.right_shift, element by element.
         """
 
-    def __rshift__(self, other: typing.Any) -> Array:
+    def __rshift__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.right_shift, element by element.
         """
 
-    def __rsub__(self, other: typing.Any) -> Array:
+    def __rsub__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.subtract, element by element.
         """
 
-    def __rtruediv__(self, other: typing.Any) -> Array:
+    def __rtruediv__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.divide, element by element.
         """
 
-    def __rxor__(self, other: typing.Any) -> Array:
+    def __rxor__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.bitwise_xor, element by element.
-        """
-
-    def __setitem__(self, index: typing.Any, value: typing.Any) -> typing.NoReturn:
-        """
-        Raises TypeError: Arrays are immutable.
         """
 
     def __str__(self) -> str: ...
-    def __sub__(self, other: typing.Any) -> Array:
+    def __sub__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.subtract, element by element.
         """
 
-    def __truediv__(self, other: typing.Any) -> Array:
+    def __truediv__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.divide, element by element.
         """
 
-    def __xor__(self, other: typing.Any) -> Array:
+    def __xor__(self, other: numpy.typing.ArrayLike) -> Array:
         """
         Calls np.bitwise_xor, element by element.
         """
 
-    def _repr_html_(self) -> typing.Any: ...
+    def _repr_html_(self) -> str | None: ...
     def addressable_data(self, index: int) -> Array:
         """
         Returns the shard of the `index`-th device of this process, in mesh order, as an Array.
         """
 
     def all(
-        self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ..., *, where: typing.Any = ...
+        self,
+        axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        keepdims: bool = ...,
+        *,
+        where: numpy.typing.ArrayLike = ...,
     ) -> Array:
         """
         Calls np.all.
         """
 
     def any(
-        self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ..., *, where: typing.Any = ...
+        self,
+        axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        keepdims: bool = ...,
+        *,
+        where: numpy.typing.ArrayLike = ...,
     ) -> Array:
         """
         Calls np.any.
         """
 
-    def argmax(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> Array:
+    def argmax(
+        self,
+        axis: typing.SupportsIndex | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        *,
+        keepdims: bool = ...,
+    ) -> Array:
         """
         Calls np.argmax: position of the first largest element, or of the first NaN.
         """
 
-    def argmin(self, axis: typing.Any = None, out: typing.Any = None, *, keepdims: typing.Any = ...) -> Array:
+    def argmin(
+        self,
+        axis: typing.SupportsIndex | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        *,
+        keepdims: bool = ...,
+    ) -> Array:
         """
         Calls np.argmin: position of the first smallest element, or of the first NaN.
         """
 
     def argpartition(
-        self, kth: typing.Any, axis: int = -1, kind: str = "introselect", order: typing.Any = None
+        self, kth: numpy.typing.ArrayLike, axis: int = -1, kind: str = "introselect", order: str | None = None
     ) -> Array:
         """
         Calls np.argpartition. The dimension must not be sharded.
         """
 
     def argsort(
-        self, axis: int = -1, kind: typing.Any = None, order: typing.Any = None, *, stable: typing.Any = None
+        self, axis: int = -1, kind: str | None = None, order: str | None = None, *, stable: bool | None = None
     ) -> Array:
         """
         Calls np.argsort. The dimension must not be sharded.
         """
 
-    def astype(self, dtype: numpy.typing.DTypeLike, copy: bool = True, device: typing.Any = None) -> Array:
+    def astype(
+        self, dtype: numpy.typing.DTypeLike, copy: bool = True, device: Device | Sharding | None = None
+    ) -> Array:
         """
         Calls np.astype; each device converts its own shard.
         """
@@ -1839,12 +1895,22 @@ class Array:
         Starts to copy the value to the host and returns a HostCopy at once. np.asarray(x) then uses that copy.
         """
 
-    def cumprod(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> Array:
+    def cumprod(
+        self,
+        axis: typing.SupportsIndex | None = None,
+        dtype: numpy.typing.DTypeLike | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+    ) -> Array:
         """
         Calls np.cumprod: along a sharded dimension devices exchange only their products.
         """
 
-    def cumsum(self, axis: typing.Any = None, dtype: typing.Any = None, out: typing.Any = None) -> Array:
+    def cumsum(
+        self,
+        axis: typing.SupportsIndex | None = None,
+        dtype: numpy.typing.DTypeLike | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+    ) -> Array:
         """
         Calls np.cumsum: along a sharded dimension devices exchange only their totals.
         """
@@ -1902,7 +1968,7 @@ class Array:
         Returns whether the data is written. Never waits.
         """
 
-    def item(self, *index: typing.Any) -> typing.Any:
+    def item(self, *index: typing.SupportsIndex | tuple[typing.SupportsIndex, ...]) -> typing.Any:
         """
         Returns one element as a Python number: the only element, or that at a flat position or an index.
 
@@ -1920,11 +1986,11 @@ class Array:
 
     def max(
         self,
-        axis: typing.Any = None,
-        out: typing.Any = None,
-        keepdims: typing.Any = ...,
-        initial: typing.Any = ...,
-        where: typing.Any = ...,
+        axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        keepdims: bool = ...,
+        initial: numpy.typing.ArrayLike = ...,
+        where: numpy.typing.ArrayLike = ...,
     ) -> Array:
         """
         Calls np.max: NaN where an element is NaN.
@@ -1932,12 +1998,12 @@ class Array:
 
     def mean(
         self,
-        axis: typing.Any = None,
-        dtype: typing.Any = None,
-        out: typing.Any = None,
-        keepdims: typing.Any = ...,
+        axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None,
+        dtype: numpy.typing.DTypeLike | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        keepdims: bool = ...,
         *,
-        where: typing.Any = ...,
+        where: numpy.typing.ArrayLike = ...,
     ) -> Array:
         """
         Calls np.mean: 16-bit floats are added up in float32, integers in float64.
@@ -1945,11 +2011,11 @@ class Array:
 
     def min(
         self,
-        axis: typing.Any = None,
-        out: typing.Any = None,
-        keepdims: typing.Any = ...,
-        initial: typing.Any = ...,
-        where: typing.Any = ...,
+        axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        keepdims: bool = ...,
+        initial: numpy.typing.ArrayLike = ...,
+        where: numpy.typing.ArrayLike = ...,
     ) -> Array:
         """
         Calls np.min: NaN where an element is NaN.
@@ -1962,18 +2028,23 @@ class Array:
 
     def prod(
         self,
-        axis: typing.Any = None,
-        dtype: typing.Any = None,
-        out: typing.Any = None,
-        keepdims: typing.Any = ...,
-        initial: typing.Any = ...,
-        where: typing.Any = ...,
+        axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None,
+        dtype: numpy.typing.DTypeLike | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        keepdims: bool = ...,
+        initial: numpy.typing.ArrayLike = ...,
+        where: numpy.typing.ArrayLike = ...,
     ) -> Array:
         """
         Calls np.prod: the result is replicated over the axes of the reduced dimensions.
         """
 
-    def ptp(self, axis: typing.Any = None, out: typing.Any = None, keepdims: typing.Any = ...) -> Array:
+    def ptp(
+        self,
+        axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        keepdims: bool = ...,
+    ) -> Array:
         """
         Calls np.ptp: the maximum minus the minimum.
         """
@@ -1996,7 +2067,7 @@ class Array:
 
     def reshape(
         self,
-        *shape: typing.Any,
+        *shape: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex],
         order: str = "C",
         copy: bool | None = None,
         out_sharding: Sharding | PartitionSpec | None = None,
@@ -2027,39 +2098,43 @@ class Array:
 
         """
 
-    def round(self, decimals: int = 0, out: typing.Any = None) -> Array:
+    def round(self, decimals: int = 0, out: numpy.typing.NDArray[typing.Any] | None = None) -> Array:
         """
         Calls np.round.
         """
 
-    def searchsorted(self, v: typing.Any, side: str = "left", sorter: typing.Any = None) -> Array:
+    def searchsorted(
+        self, v: numpy.typing.ArrayLike, side: str = "left", sorter: numpy.typing.ArrayLike | None = None
+    ) -> Array:
         """
         Calls np.searchsorted(x, v): the result is sharded as v; x must not be sharded.
         """
 
     def sort(
-        self, axis: int = -1, kind: typing.Any = None, order: typing.Any = None, *, stable: typing.Any = None
+        self, axis: int = -1, kind: str | None = None, order: str | None = None, *, stable: bool | None = None
     ) -> Array:
         """
         Calls np.sort: a sorted copy, as in JAX, because Arrays are immutable. The dimension must not be sharded.
         """
 
-    def squeeze(self, axis: typing.Any = None) -> Array:
+    def squeeze(
+        self, axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None
+    ) -> Array:
         """
         Calls np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.
         """
 
     def std(
         self,
-        axis: typing.Any = None,
-        dtype: typing.Any = None,
-        out: typing.Any = None,
+        axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None,
+        dtype: numpy.typing.DTypeLike | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
         ddof: int = 0,
-        keepdims: typing.Any = ...,
+        keepdims: bool = ...,
         *,
-        where: typing.Any = ...,
-        mean: typing.Any = ...,
-        correction: typing.Any = ...,
+        where: numpy.typing.ArrayLike = ...,
+        mean: numpy.typing.ArrayLike = ...,
+        correction: float = ...,
     ) -> Array:
         """
         Calls np.std.
@@ -2067,23 +2142,29 @@ class Array:
 
     def sum(
         self,
-        axis: typing.Any = None,
-        dtype: typing.Any = None,
-        out: typing.Any = None,
-        keepdims: typing.Any = ...,
-        initial: typing.Any = ...,
-        where: typing.Any = ...,
+        axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None,
+        dtype: numpy.typing.DTypeLike | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        keepdims: bool = ...,
+        initial: numpy.typing.ArrayLike = ...,
+        where: numpy.typing.ArrayLike = ...,
     ) -> Array:
         """
         Calls np.sum: the result is replicated over the axes of the summed dimensions.
         """
 
-    def swapaxes(self, axis1: typing.Any, axis2: typing.Any) -> Array:
+    def swapaxes(self, axis1: typing.SupportsIndex, axis2: typing.SupportsIndex) -> Array:
         """
         Calls np.swapaxes: two dimensions swapped.
         """
 
-    def take(self, indices: typing.Any, axis: typing.Any = None, out: typing.Any = None, mode: str = "raise") -> Array:
+    def take(
+        self,
+        indices: numpy.typing.ArrayLike,
+        axis: typing.SupportsIndex | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
+        mode: str = "raise",
+    ) -> Array:
         """
         Calls np.take(x, indices, axis): parts along one dimension.
         """
@@ -2117,13 +2198,18 @@ class Array:
         """
 
     def trace(
-        self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: typing.Any = None, out: typing.Any = None
+        self,
+        offset: int = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: numpy.typing.DTypeLike | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
     ) -> Array:
         """
         Calls np.trace: the sum of a diagonal.
         """
 
-    def transpose(self, *axes: typing.Any) -> Array:
+    def transpose(self, *axes: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None) -> Array:
         """
         Returns the dimensions in another order; their shardings move with them.
 
@@ -2148,21 +2234,21 @@ class Array:
 
     def var(
         self,
-        axis: typing.Any = None,
-        dtype: typing.Any = None,
-        out: typing.Any = None,
+        axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None,
+        dtype: numpy.typing.DTypeLike | None = None,
+        out: numpy.typing.NDArray[typing.Any] | None = None,
         ddof: int = 0,
-        keepdims: typing.Any = ...,
+        keepdims: bool = ...,
         *,
-        where: typing.Any = ...,
-        mean: typing.Any = ...,
-        correction: typing.Any = ...,
+        where: numpy.typing.ArrayLike = ...,
+        mean: numpy.typing.ArrayLike = ...,
+        correction: float = ...,
     ) -> Array:
         """
         Calls np.var.
         """
 
-    def view(self, dtype: numpy.typing.DTypeLike | None = None, type: typing.Any = None) -> Array:
+    def view(self, dtype: numpy.typing.DTypeLike | None = None, type: None = None) -> Array:
         """
         Returns the bits as another dtype, in new memory; the last dimension changes with the item size.
 
@@ -2190,7 +2276,7 @@ class Array:
         """
 
     @property
-    def __cuda_array_interface__(self) -> typing.Any:
+    def __cuda_array_interface__(self) -> dict[str, typing.Any]:
         """
         Address, shape, strides and dtype of an Array on one CUDA device, version 3 of the interface: read-only, and complete. Raises AttributeError for other Arrays.
         """
@@ -2337,7 +2423,7 @@ class Shard:
     """
 
     def __repr__(self) -> str: ...
-    def _repr_html_(self) -> typing.Any: ...
+    def _repr_html_(self) -> str | None: ...
     @property
     def data(self) -> Array | typing.Any:
         """
@@ -2394,9 +2480,9 @@ class Layout:
             (1, 0)
         """
 
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __eq__(self, arg0: object) -> bool: ...
     def __hash__(self) -> int: ...
-    def __init__(self, minor_to_major: typing.Any) -> None: ...
+    def __init__(self, minor_to_major: collections.abc.Sequence[int]) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
     def __str__(self) -> str: ...
@@ -2405,7 +2491,7 @@ class Layout:
         Returns 0: elements are not packed.
         """
 
-    def minor_to_major(self) -> tuple[typing.Any, ...]:
+    def minor_to_major(self) -> tuple[int, ...]:
         """
         Returns the dimension numbers, the fastest varying first.
         """
@@ -2433,7 +2519,7 @@ class PjRtLayout:
         ('{0,1}', (0, 1))
     """
 
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __eq__(self, arg0: object) -> bool: ...
     def __hash__(self) -> int: ...
     def __init__(self, layout: Layout) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
@@ -2487,7 +2573,7 @@ class Rendezvous:
         Reports that the participant's body raised.
         """
 
-    def standings(self) -> list[typing.Any]:
+    def standings(self) -> list[tuple[typing.Any, ...]]:
         """
         Returns (state, group, signature, number of collectives) of each participant at the time of the failure, or now.
         """
@@ -2519,13 +2605,13 @@ class Cluster:
         TpuDevice(id=130, process_index=33, coords=(2,0,0), core_on_chip=0)
     """
 
-    def __copy__(self) -> typing.Any: ...
-    def __deepcopy__(self, memo: typing.Any) -> typing.Any: ...
-    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __copy__(self) -> typing_extensions.Self: ...
+    def __deepcopy__(self, memo: dict[int, typing.Any]) -> typing_extensions.Self: ...
+    def __eq__(self, arg0: object) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
-    def _repr_html_(self) -> typing.Any: ...
+    def _repr_html_(self) -> str | None: ...
     def describe(self) -> str:
         """
         Formats lines of text about the parts: each number with its source.
@@ -2613,12 +2699,12 @@ class Cluster:
         Whether the ends of each axis of the torus are joined; () without one.
         """
 
-def accelerator_catalogue() -> list[typing.Any]:
+def accelerator_catalogue() -> list[dict[str, typing.Any]]:
     """
     Returns the accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.
     """
 
-def catalogue_sources() -> list[typing.Any]:
+def catalogue_sources() -> list[tuple[str, str, str]]:
     """
     Returns (id, title, address) of the catalogue's sources.
     """
@@ -2676,13 +2762,17 @@ def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> str:
     group. Raises ValueError for a mesh whose devices do not belong to a cluster.
     """
 
-def sharding_svg(sharding: Sharding, shape: typing.Any) -> str:
+def sharding_svg(sharding: Sharding, shape: collections.abc.Sequence[int]) -> str:
     """
     Returns the part of an array of `shape` on each device as a stand-alone SVG picture. Raises as Sharding.shard_shape.
     """
 
 def sharding_text(
-    sharding: Sharding, shape: typing.Any, max_columns: int = 80, min_width: int = 9, scale: float = 1.0
+    sharding: Sharding,
+    shape: collections.abc.Sequence[int],
+    max_columns: int = 80,
+    min_width: int = 9,
+    scale: float = 1.0,
 ) -> str:
     """
     Returns a drawing in characters of the part of an array of `shape` on each device. Raises as Sharding.shard_shape.

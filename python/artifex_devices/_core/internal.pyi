@@ -5,10 +5,13 @@ What the Python files of the package use of the core.
 """
 
 import collections.abc
+import contextvars
 import typing
 
+import numpy.typing
 from artifex_devices._core import (
     Array,
+    AxisType,
     Client,
     Cluster,
     Device,
@@ -227,12 +230,17 @@ class WorldScope:
         Opens the world and returns its client.
         """
 
-    def __exit__(self, kind: typing.Any, error: typing.Any, trace: typing.Any) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         """
         Returns to the world around this one.
         """
 
-    def __init__(self, make: typing.Any, all_threads: bool, make_outer: typing.Any = None) -> None:
+    def __init__(
+        self,
+        make: collections.abc.Callable[[], Client],
+        all_threads: bool,
+        make_outer: collections.abc.Callable[[], Client | None] | None = None,
+    ) -> None:
         """
         `make_outer`: creates the client of a world around it, or None.
         """
@@ -248,7 +256,7 @@ class MemoryWindow:
         Stops counting. A second call does nothing.
         """
 
-    def live(self, top: int) -> tuple[int, int, list[typing.Any]]:
+    def live(self, top: int) -> tuple[int, int, list[tuple[int, Array]]]:
         """
         Returns the number and bytes of the live Arrays of its world, and (bytes, Array) of the largest `top` ones.
         """
@@ -258,13 +266,13 @@ class MemoryWindow:
         Returns the bytes now in use, by all worlds, in the memories of the world's devices.
         """
 
-    def use(self) -> list[typing.Any]:
+    def use(self) -> list[tuple[int, int, int, int, int]]:
         """
         Returns (at_start, in_use, peak, allocated, freed) in bytes for each device.
         """
 
     @property
-    def devices(self) -> tuple[typing.Any, ...]:
+    def devices(self) -> tuple[Device, ...]:
         """
         Devices of the window, by id (tuple of Device).
         """
@@ -791,7 +799,9 @@ class MeshDevices:
         (title, source, network, wraps, axes, axes by id, places).
         """
 
-    def jax_order(self, shape: collections.abc.Sequence[int], contiguous: bool, split: bool) -> typing.Any:
+    def jax_order(
+        self, shape: collections.abc.Sequence[int], contiguous: bool, split: bool
+    ) -> numpy.typing.NDArray[typing.Any]:
         """
         Positions of the devices for each place of the mesh, by JAX's rule.
         """
@@ -802,7 +812,7 @@ class MeshDevices:
         Platform of the last device.
         """
 
-def abandon_scope(owner: typing.Any) -> None:
+def abandon_scope(owner: object) -> None:
     """
     Skips the scopes of this owner from now on, in all contexts.
     """
@@ -813,10 +823,10 @@ def add_stored(part: SavePart, stored: StoredCheckpoint, index: int, count: int)
     """
 
 def adopt(
-    shape: typing.Any,
-    dtype: typing.Any,
+    shape: collections.abc.Sequence[int],
+    dtype: numpy.typing.DTypeLike,
     sharding: Sharding,
-    parts: list[typing.Any],
+    parts: list[numpy.typing.NDArray[typing.Any]],
     given: collections.abc.Sequence[bool],
     operation: str,
 ) -> Array:
@@ -824,7 +834,9 @@ def adopt(
     Returns an Array from one ndarray for each distinct buffer, sharing memory where no one else can write it.
     """
 
-def all_reduce(kind: str, inputs: list[typing.Any], out: typing.Any) -> None:
+def all_reduce(
+    kind: str, inputs: list[numpy.typing.NDArray[typing.Any]], out: numpy.typing.NDArray[typing.Any]
+) -> None:
     """
     Combines the inputs in their order, element by element, into `out`. `kind`: sum, prod, max or min. Strided inputs are copied.
     """
@@ -834,22 +846,22 @@ def allocate_and_free(nbytes: int, times: int, touch: bool) -> None:
     Allocates a block of memory, writes to each of its pages where `touch` is set, and frees it, `times` times. For the benchmark family `threads`.
     """
 
-def any_explicit(sharding: Sharding, axes: tuple[typing.Any, ...]) -> bool:
+def any_explicit(sharding: Sharding, axes: tuple[collections.abc.Hashable, ...]) -> bool:
     """
     Whether one of the axes is Explicit: such a sharding may change only where the caller asks for it.
     """
 
 def array_from_callback(
     operation: str,
-    shape: typing.Any,
+    shape: collections.abc.Sequence[int],
     sharding: Sharding,
     callback: collections.abc.Callable[..., typing.Any],
     dtype: typing.Any,
 ) -> Array: ...
-def array_from_dlpack(capsule: typing.Any, device: typing.Any, copy: typing.Any) -> Array: ...
+def array_from_dlpack(capsule: typing.Any, device: Device | Sharding | None, copy: bool | None) -> Array: ...
 def array_from_parts(
     operation: str,
-    shape: typing.Any,
+    shape: collections.abc.Sequence[int],
     sharding: Sharding,
     parts: collections.abc.Sequence[typing.Any],
     dtype: typing.Any,
@@ -857,15 +869,17 @@ def array_from_parts(
     ours: collections.abc.Sequence[bool] = [],
 ) -> Array: ...
 def array_from_pickle(
-    value: typing.Any, sharding: typing.Any, committed: bool, layout: str | None = None
+    value: object, sharding: typing.Any, committed: bool, layout: str | None = None
 ) -> typing.Any: ...
-def array_memory(array: Array) -> dict[typing.Any, typing.Any]: ...
+def array_memory(array: Array) -> dict[str, typing.Any]: ...
 def arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
     """
     Returns the function to call before take, or None for an unknown collective.
     """
 
-def axis_groups(sizes: collections.abc.Sequence[int], axes: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
+def axis_groups(
+    sizes: collections.abc.Sequence[int], axes: collections.abc.Sequence[int]
+) -> tuple[tuple[int, ...], ...]:
     """
     The groups of participants that differ along these axes only, each row-major over them as they are listed.
     """
@@ -893,22 +907,22 @@ def batch_share(sharding: Sharding, length: int, dimension: int) -> tuple[int, i
 
 def broadcast_specs(
     operation: str, placement: Sharding, shape: collections.abc.Sequence[int], arrays: collections.abc.Sequence[Array]
-) -> tuple[typing.Any, ...]:
+) -> tuple[tuple[collections.abc.Hashable, ...], ...]:
     """
     The spec of an element-wise result of `shape`.
     """
 
-def buffers_at(sharding: Sharding, positions: collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]:
+def buffers_at(sharding: Sharding, positions: collections.abc.Sequence[int]) -> tuple[int, ...]:
     """
     Returns the number of the buffer at each position.
     """
 
-def build_facts() -> dict[typing.Any, typing.Any]:
+def build_facts() -> dict[str, str]:
     """
     Returns the versions that the core was built with (dict of texts).
     """
 
-def cached_host_value(array: Array) -> typing.Any:
+def cached_host_value(array: Array) -> numpy.typing.NDArray[typing.Any] | None:
     """
     Returns the value that np.asarray(array) has gathered and cached, or None.
     """
@@ -919,13 +933,13 @@ def call_sleeping_at_exit(function: typing.Any, x: typing.Any) -> typing.Any:
     """
 
 def canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...
-def cgroup_report(root: str = "") -> dict[typing.Any, typing.Any]:
+def cgroup_report(root: str = "") -> dict[str, typing.Any]:
     """
     Returns the limits of the process's cgroups (dict), their files, and the files that cannot be read.
     """
 
 def check_allocator(kind: int, memory_fraction: float, preallocate: bool, collective_memory_size: int) -> None: ...
-def check_cuda_device(number: int, device: typing.Any) -> None:
+def check_cuda_device(number: int, device: Device | Sharding | None) -> None:
     """
     Raises BufferError for memory of a GPU that this program does not have.
     """
@@ -935,14 +949,14 @@ def check_int(x: int, operation: str) -> None:
     Raises OverflowError for an int that neither int64 nor uint64 holds.
     """
 
-def check_scope(name: str, value: typing.Any, operation: str) -> typing.Any: ...
+def check_scope(name: str, value: object, operation: str) -> typing.Any: ...
 def check_transfer(
     direction: str,
     explicit: bool,
-    shape: typing.Any,
-    dtype: typing.Any,
-    source: typing.Any,
-    target: typing.Any,
+    shape: object,
+    dtype: object,
+    source: object,
+    target: object,
     operation: str = "transfer",
 ) -> None:
     """
@@ -976,7 +990,7 @@ def client_of_platform(platform: str) -> Client | None:
     Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.
     """
 
-def clock_difference(trips: collections.abc.Sequence[tuple[int, int, int]]) -> typing.Any:
+def clock_difference(trips: collections.abc.Sequence[tuple[int, int, int]]) -> tuple[int, int] | None:
     """
     Returns (ns that the other clock is ahead, error in ns) from round trips (sent, answered, returned), or None.
     """
@@ -986,7 +1000,7 @@ def close() -> None:
     Ends all workers, with a limit of time. Registered with atexit.
     """
 
-def cluster_from_tables(content: dict[typing.Any, typing.Any], source: str) -> Cluster:
+def cluster_from_tables(content: dict[str, typing.Any], source: str) -> Cluster:
     """
     A Cluster of the tables of a cluster file, whose keys and types are checked.
     """
@@ -1005,7 +1019,7 @@ def contract_specs(
     labels: collections.abc.Sequence[collections.abc.Sequence[int]],
     sizes: collections.abc.Sequence[int],
     out_rank: int,
-) -> tuple[typing.Any, ...]:
+) -> tuple[tuple[collections.abc.Hashable, ...], ...]:
     """
     The spec of each label of a contraction; the first `out_rank` labels are the dimensions of the result.
     """
@@ -1016,12 +1030,14 @@ def copy_isa() -> str:
     """
 
 def copy_to_host(array: Array) -> HostLeaf: ...
-def copy_views(destinations: list[typing.Any], sources: list[typing.Any]) -> None:
+def copy_views(
+    destinations: list[numpy.typing.NDArray[typing.Any]], sources: list[numpy.typing.NDArray[typing.Any]]
+) -> None:
     """
     Copies each source ndarray to the destination of its index, on several threads. They must not overlap.
     """
 
-def covers(held: Sharding, wanted: Sharding, shape: typing.Any, operation: str) -> bool:
+def covers(held: Sharding, wanted: Sharding, shape: collections.abc.Sequence[int], operation: str) -> bool:
     """
     Whether each device, of any process, holds at least the part that `wanted` gives it; both have the same devices.
     """
@@ -1031,8 +1047,8 @@ def create_lanes(count: int) -> int:
     Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor, which the caller must close.
     """
 
-def creation_line(array: Array) -> typing.Any: ...
-def cuda_report() -> dict[typing.Any, typing.Any]:
+def creation_line(array: Array) -> tuple[str, int] | None: ...
+def cuda_report() -> dict[str, typing.Any]:
     """
     Returns what the CUDA driver reports, and why CUDA is not usable ("problem" and "fix", else empty).
     """
@@ -1053,28 +1069,34 @@ def describe_process(
     Returns the description of this process for the others (a tuple that pickles): with these devices, or by default the base client's.
     """
 
-def device_assignment(data: typing.Any) -> DeviceAssignment: ...
+def device_assignment(data: bytes) -> DeviceAssignment: ...
 def device_list_from_pickle(platform: str, device_ids: collections.abc.Sequence[int]) -> DeviceList: ...
-def device_topology(data: typing.Any) -> DeviceTopology: ...
-def devices() -> list[typing.Any]: ...
-def divide(array: typing.Any, by: float) -> None:
+def device_topology(data: bytes) -> DeviceTopology: ...
+def devices() -> list[Device]: ...
+def divide(array: numpy.typing.NDArray[typing.Any], by: float) -> None:
     """
     Divides a dense array of 16-bit floats in place, each number in float32.
     """
 
-def empty(shape: typing.Any, dtype: typing.Any, sharding: Sharding, committed: bool, operation: str) -> Array:
+def empty(
+    shape: collections.abc.Sequence[int],
+    dtype: numpy.typing.DTypeLike,
+    sharding: Sharding,
+    committed: bool,
+    operation: str,
+) -> Array:
     """
     Returns an Array whose memory the caller writes: local_arrays, slab_array or StoredCheckpoint.read.
     """
 
-def enter_scope(names: collections.abc.Sequence[str], value: typing.Any, owner: typing.Any) -> None: ...
-def entered_meshes() -> tuple[typing.Any, ...]: ...
+def enter_scope(names: collections.abc.Sequence[str], value: object, owner: object) -> None: ...
+def entered_meshes() -> tuple[Mesh, ...]: ...
 def exchange_paths(a: str, b: str, operation: str) -> bool:
     """
     Exchanges two folders in one step. Returns False where the file system cannot.
     """
 
-def find_accelerators(machine: Machine | None, root: str, nvml_library: str | None) -> dict[typing.Any, typing.Any]: ...
+def find_accelerators(machine: Machine | None, root: str, nvml_library: str | None) -> dict[str, typing.Any]: ...
 def find_device(platform: str, id: int) -> Device: ...
 def find_memory(platform: str, id: int, kind: str) -> Memory: ...
 def flight_timeline(
@@ -1084,7 +1106,9 @@ def flight_timeline(
     Returns [(host, ns that its clock is ahead, error in ns or -1)], the clock of each record, and [(operation, processes, [(record, event, begin in ns, end in ns)], place of the last member, ns that the others waited)].
     """
 
-def fold(kind: str, array: typing.Any, first: int, last: int, out: typing.Any) -> None:
+def fold(
+    kind: str, array: numpy.typing.NDArray[typing.Any], first: int, last: int, out: numpy.typing.NDArray[typing.Any]
+) -> None:
     """
     Reduces 16-bit floats in float32 over dimensions [first, last).
     """
@@ -1094,7 +1118,7 @@ def forget_recent() -> None:
     Clears the caches of meshes, shardings and index maps.
     """
 
-def get_leaf(array: Array) -> typing.Any: ...
+def get_leaf(array: Array) -> numpy.typing.NDArray[typing.Any]: ...
 def gpu_buffers(array: Array, writable: bool = False, some: bool = False) -> typing.Any:
     """
     Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. The arguments are those of _local_arrays.
@@ -1123,12 +1147,14 @@ def host_element(array: Array, operation: str) -> None:
     Checks the transfer guards for one element that is read from an Array, and records its transfer.
     """
 
-def host_empty(shape: typing.Any, dtype: typing.Any) -> typing.Any:
+def host_empty(shape: collections.abc.Sequence[int], dtype: numpy.typing.DTypeLike) -> numpy.typing.NDArray[typing.Any]:
     """
     Returns a writable ndarray in memory of the library's cache; locked by CUDA in a world of its GPUs.
     """
 
-def host_operand(shape: typing.Any, dtype: typing.Any, sharding: Sharding, operation: str) -> None:
+def host_operand(
+    shape: collections.abc.Sequence[int], dtype: numpy.typing.DTypeLike, sharding: Sharding, operation: str
+) -> None:
     """
     Checks the transfer guards for an ndarray that a computation on devices reads, and records its transfer.
 
@@ -1142,7 +1168,13 @@ def host_operand(shape: typing.Any, dtype: typing.Any, sharding: Sharding, opera
         TransferGuardError: The guards refuse the transfer.
     """
 
-def host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operation: str, repair: str = "") -> None:
+def host_result(
+    sharding: Sharding,
+    shape: collections.abc.Sequence[int],
+    dtype: numpy.typing.DTypeLike,
+    operation: str,
+    repair: str = "",
+) -> None:
     """
     Checks the transfer guards for a result that is written to an ndarray, and records its transfer.
 
@@ -1157,7 +1189,7 @@ def host_result(sharding: Sharding, shape: typing.Any, dtype: typing.Any, operat
         TransferGuardError: The guards refuse the transfer.
     """
 
-def host_value(array: Array, operation: str, repair: str) -> typing.Any:
+def host_value(array: Array, operation: str, repair: str) -> numpy.typing.NDArray[typing.Any]:
     """
     Returns the value of an argument that an operation reads on the host, as a read-only ndarray.
 
@@ -1174,12 +1206,12 @@ def hybrid_mesh_order(
     granule_orders: collections.abc.Sequence[collections.abc.Sequence[int]],
     inside: collections.abc.Sequence[int],
     outside: collections.abc.Sequence[int],
-) -> typing.Any:
+) -> numpy.typing.NDArray[typing.Any]:
     """
     Positions of the devices for each place of a mesh over several granules.
     """
 
-def is_constant(array: typing.Any) -> bool:
+def is_constant(array: numpy.typing.NDArray[typing.Any]) -> bool:
     """
     Returns whether an ndarray shows memory of Arrays or results that cannot be written.
     """
@@ -1254,18 +1286,18 @@ def last_level_cache_bytes() -> int:
     """
 
 def layout_from_text(text: str) -> Layout: ...
-def leave_scope(names: collections.abc.Sequence[str], owner: typing.Any, operation: str) -> None: ...
+def leave_scope(names: collections.abc.Sequence[str], owner: object, operation: str) -> None: ...
 def likeness(parts: list[typing.Any]) -> int:
     """
     Returns 2 if all parts are the same ndarray, 1 if they are ndarrays of one dtype and shape, else 0.
     """
 
-def local_arrays(array: Array, writable: bool = False, some: bool = False) -> list[typing.Any]:
+def local_arrays(array: Array, writable: bool = False, some: bool = False) -> list[numpy.typing.NDArray[typing.Any]]:
     """
     Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless `some`. Only the function that created the Array by _empty may set `writable`.
     """
 
-def machine_node(machine: Machine, accelerators: list[typing.Any], source: str) -> dict[typing.Any, typing.Any]:
+def machine_node(machine: Machine, accelerators: list[typing.Any], source: str) -> dict[str, typing.Any]:
     """
     Parts of a node of the machine's accelerators or, without any, of its CPU domains.
     """
@@ -1286,12 +1318,17 @@ def make_client(
     `device_kind`: a GPU of the catalogue, for the platform "gpu". `seed`: copies are deferred, in an order drawn from it. `devices_per_gpu`: for the platform "cuda", in tests.
     """
 
-def make_cluster(parts: dict[typing.Any, typing.Any]) -> Cluster:
+def make_cluster(parts: dict[str, typing.Any]) -> Cluster:
     """
     A Cluster of a dict such as `Cluster.parts`.
     """
 
-def make_mesh(axis_shapes: typing.Any, axis_names: typing.Any, axis_types: typing.Any, devices: typing.Any) -> Mesh: ...
+def make_mesh(
+    axis_shapes: int | collections.abc.Sequence[int],
+    axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable],
+    axis_types: AxisType | collections.abc.Sequence[AxisType] | None,
+    devices: Device | numpy.typing.NDArray[typing.Any] | collections.abc.Sequence[typing.Any] | None,
+) -> Mesh: ...
 def make_shared_client(
     machine: Machine,
     processes: collections.abc.Sequence[
@@ -1320,14 +1357,14 @@ def make_shared_client(
 
 def measure_gemm(
     device: Device | None, isa: str, dtype: str, seconds: float, window_seconds: float
-) -> dict[typing.Any, typing.Any]:
+) -> dict[str, typing.Any]:
     """
     FLOP/s on the workers of a device (None: of all devices), as a dict of rates, shares, workers, bound_workers.
     """
 
 def measure_streams(
     device: Device | None, seconds: float, window_seconds: float
-) -> tuple[dict[typing.Any, typing.Any], int, int]:
+) -> tuple[dict[str, typing.Any], int, int]:
     """
     (dict of kernel to series in bytes/s, bytes of an array, bytes of the last-level caches).
     """
@@ -1342,12 +1379,17 @@ def meeting_record(kind: int, digest: bytes, group: int, payload: bytes, text: s
     Returns the bytes that a process sends in a meeting; at most max_text bytes of the text.
     """
 
-def memory_policy() -> tuple[typing.Any, list[int], typing.Any]:
+def memory_policy() -> tuple[str | None, list[int], str | None]:
     """
     Returns the policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.
     """
 
-def mesh_from_pickle(platform: str, device_ids: typing.Any, axis_names: typing.Any, axis_types: typing.Any) -> Mesh: ...
+def mesh_from_pickle(
+    platform: str,
+    device_ids: numpy.typing.NDArray[typing.Any],
+    axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable],
+    axis_types: AxisType | collections.abc.Sequence[AxisType] | None,
+) -> Mesh: ...
 def moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     """
     Returns an Array with another sharding of the same world, moved as device_put moves it. Buffers that are in place already are shared.
@@ -1401,7 +1443,7 @@ def plan_gpu_shares(
     """
 
 def platform_option(name: str) -> str | None: ...
-def pop_world(world: typing.Any) -> None: ...
+def pop_world(world: OpenWorld) -> None: ...
 def prefers_gpus() -> bool:
     """
     Returns whether jax_platforms or jax_platform_name names GPUs first.
@@ -1412,12 +1454,14 @@ def process_groups(sharding: Sharding, ndim: int, operation: str) -> list[list[l
     For each dimension, the groups of processes that hold the same parts of it; None where they hold different numbers of parts.
     """
 
-def process_parts(sharding: Sharding, shape: typing.Any, operation: str) -> dict[int, list[list[tuple[int, int]]]]:
+def process_parts(
+    sharding: Sharding, shape: collections.abc.Sequence[int], operation: str
+) -> dict[int, list[list[tuple[int, int]]]]:
     """
     For each process, (begin, end) of the distinct parts of each dimension that it holds, ascending.
     """
 
-def push_world(client: Client) -> typing.Any: ...
+def push_world(client: Client) -> OpenWorld: ...
 def put_leaf(x: typing.Any, device: typing.Any, donate: typing.Any, may_alias: typing.Any) -> typing.Any: ...
 def put_leaves(
     leaves: list[typing.Any],
@@ -1437,13 +1481,13 @@ def read_meeting_record(record: bytes) -> tuple[int, bytes, str]:
     Returns kind, payload and text of a record.
     """
 
-def read_nvml(library: str = "") -> dict[typing.Any, typing.Any]: ...
-def real_path(path: str) -> typing.Any:
+def read_nvml(library: str = "") -> dict[str, typing.Any]: ...
+def real_path(path: str) -> str | None:
     """
     Returns os.path.realpath of a path of which at most the last name is missing; None for others.
     """
 
-def reinterpreted(array: Array, shape: typing.Any, sharding: Sharding, operation: str) -> Array:
+def reinterpreted(array: Array, shape: collections.abc.Sequence[int], sharding: Sharding, operation: str) -> Array:
     """
     Returns an Array of another shape on the same memory: each device's elements stay in place, in their order.
     """
@@ -1453,19 +1497,21 @@ def release_dropped_owners() -> None:
     Releases borrowed memory that workers have dropped. Calls of the library do so too.
     """
 
-def reshape_spec(array: Array, shape: collections.abc.Sequence[int]) -> tuple[typing.Any, ...]:
+def reshape_spec(
+    array: Array, shape: collections.abc.Sequence[int]
+) -> tuple[tuple[collections.abc.Hashable, ...], ...]:
     """
     The spec of an Array in another shape, such that each device keeps its elements.
     """
 
 def reshard_bytes(
-    source: Sharding, destination: Sharding, global_shape: typing.Any, itemsize: int
-) -> dict[typing.Any, typing.Any]:
+    source: Sharding, destination: Sharding, global_shape: collections.abc.Sequence[int], itemsize: int
+) -> dict[str, int]:
     """
     Returns the bytes that devices must receive: bytes_in (in all), most_bytes_in (largest of one device), devices_that_receive.
     """
 
-def run_parallel(tasks: list[typing.Any]) -> None:
+def run_parallel(tasks: list[collections.abc.Callable[[], typing.Any]]) -> None:
     """
     Calls each task once, on threads of the library and this one. Raises the first exception.
     """
@@ -1487,7 +1533,9 @@ def schedule_svg(
     """
 
 def scoped_option(name: str) -> typing.Any: ...
-def select(out: typing.Any, condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool) -> None:
+def select(
+    out: numpy.typing.NDArray[typing.Any], condition: typing.Any, one: typing.Any, other: typing.Any, stream: bool
+) -> None:
     """
     Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().
     """
@@ -1503,7 +1551,7 @@ def set_trace_process(process: int) -> None:
     Sets the process of events of this thread; -1 for that of the trace.
     """
 
-def sharding_with(placement: Sharding, spec: tuple[typing.Any, ...]) -> Sharding:
+def sharding_with(placement: Sharding, spec: tuple[tuple[collections.abc.Hashable, ...], ...]) -> Sharding:
     """
     The sharding on the devices of `placement` with the spec that _spec_in would return for it.
     """
@@ -1516,17 +1564,17 @@ def shutdown() -> None:
 def single_device_sharding_from_pickle(
     kind: type[typing.Any], device: typing.Any, memory_kind: typing.Any
 ) -> typing.Any: ...
-def slab_array(array: Array, writable: bool = False) -> typing.Any:
+def slab_array(array: Array, writable: bool = False) -> numpy.typing.NDArray[typing.Any] | None:
     """
     Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this process, else None.
     """
 
-def spec_in(sharding: Sharding, ndim: int) -> tuple[typing.Any, ...]:
+def spec_in(sharding: Sharding, ndim: int) -> tuple[tuple[collections.abc.Hashable, ...], ...]:
     """
     The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.
     """
 
-def supported_isas() -> list[typing.Any]:
+def supported_isas() -> list[str]:
     """
     Returns the instruction sets that loops are compiled for and this processor supports, the oldest first.
     """
@@ -1543,7 +1591,9 @@ def take_cpu_share(
     Restricts this process to its share of the CPUs of its machine. Returns them, ascending.
     """
 
-def tiling(sharding: Sharding, shape: typing.Any, operation: str) -> tuple[typing.Any, ...]:
+def tiling(
+    sharding: Sharding, shape: collections.abc.Sequence[int], operation: str
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[tuple[slice, ...], ...]]:
     """
     Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
     """
@@ -1638,12 +1688,12 @@ def tree_open(
     Returns the leaves and the node of a tree, where the node of a leaf is None; None for a tree of too many levels.
     """
 
-def tree_paths(node: typing.Any, keys_of: collections.abc.Callable[..., typing.Any]) -> list[typing.Any]:
+def tree_paths(node: typing.Any, keys_of: collections.abc.Callable[..., typing.Any]) -> list[tuple[typing.Any, ...]]:
     """
     Returns the path of each leaf (tuple of keys).
     """
 
-def tree_rows(node: typing.Any) -> list[typing.Any]:
+def tree_rows(node: typing.Any) -> list[tuple[typing.Any, ...] | None]:
     """
     Returns the rows of a node for a pickle.
     """
@@ -1654,7 +1704,7 @@ def tree_text(node: typing.Any) -> str:
     """
 
 def trim() -> int: ...
-def use_participant_variable(variable: typing.Any) -> None:
+def use_participant_variable(variable: contextvars.ContextVar[typing.Any]) -> None:
     """
     Sets the context variable of the current participant, permanently.
     """
@@ -1664,13 +1714,13 @@ def value_digest(array: typing.Any) -> bytes:
     Returns 16 bytes that are equal for ndarrays of equal shape, dtype and bits.
     """
 
-def widen(array: typing.Any, out: typing.Any) -> None:
+def widen(array: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[typing.Any]) -> None:
     """
     Converts 16-bit floats to float32.
     """
 
 def write_platform_option(name: str, names: str | None) -> None: ...
-def write_scoped_option(name: str, value: typing.Any) -> None: ...
+def write_scoped_option(name: str, value: object) -> None: ...
 def x64_enabled() -> bool: ...
 
 JOINED_BY_PCI: str = (

@@ -86,8 +86,8 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
         if processes is not None:
             others = {"bytes_limit": bytes_limit, "compile_only": compile_only, "seed": seed}
             devices = _devices_of_processes(world, processes, others)
-            platform = _platform(world, platform, names_gpus=False)
-            super().__init__(lambda: clients_of(devices, 1, platform)[0], all_threads, None)
+            known = _platform(world, platform, names_gpus=False)
+            super().__init__(lambda: clients_of(devices, 1, known)[0], all_threads, None)
             return
         cpus = None  # beside GPUs
         if isinstance(world, Mapping):

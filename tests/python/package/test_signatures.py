@@ -18,8 +18,9 @@ from bound_signatures import signature_of
 @pytest.mark.parametrize(
     ("path", "arguments", "result"),
     [
-        ("Mesh.__init__", "(devices, axis_names=None, axis_types=None)", "None"),
-        ("Sharding.shard_shape", "(global_shape)", "tuple[int, ...]"),
+        ("Layout.__init__", "(minor_to_major: collections.abc.Sequence[int])", "None"),
+        ("PartitionSpec.__init__", "(*args)", "None"),
+        ("Sharding.shard_shape", "(global_shape: collections.abc.Sequence[int])", "tuple[int, ...]"),
         ("Client.local_devices", "(process_index: int | None=None)", "list[Device]"),
     ],
 )

@@ -45,19 +45,29 @@ WRONG = """\
 import artifex_devices as ad
 
 def check(x: ad.Array) -> None:
+    x[0] = 1
+    del x[0]
+    x.at[0].mull(2)
+    x.at(0).set(1)
     x.shapes
     ad.device_put(x).nothing
     ad.devices(1.5)
     x.sum(axes=0)
+    x.sum(axis="rows")
+    x.mean(keepdims=x.shape)
+    x.cumsum(axis=(0, 1))
+    x["rows"].reshape("rows")
+    x + check
     len(x.ndim)
     ad.NamedSharding(x, ad.P())
+    ad.Mesh(ad.devices(), 1.5, axis_types="auto")
     ad.jit(check)(1, 2, 3)
 """
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_a_checker_refuses_each_wrong_line(checker, tmp_path):
-    """Types that are Any would accept them."""
+    """Types that are Any would accept them, and a line that never returns would hide the lines after it."""
     file = tmp_path / "wrong.py"
     file.write_text(WRONG, encoding="utf-8")
     settings = {"include": [file.name], "extraPaths": [str(ROOT / "python")], "typeCheckingMode": "strict"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +44,11 @@ class At:
     def __getitem__(self, index: Any) -> AtIndex:
         return AtIndex(self._array, index)
 
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+    def __call__(self, *_: Any, **__: Any) -> None:
         """Raises TypeError: an index is written in brackets."""
         raise TypeError("at: it is not a function; expected an index in brackets, got a call; write x.at[i].set(v)")
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> object:
         if name in _METHODS:
             raise AttributeError(f"at: no index; expected x.at[i].{name}, got x.at.{name}; write x.at[...].{name}(v)")
         raise AttributeError(f"at: it has no attribute {name!r}; expected an index in brackets; write x.at[i].set(v)")
@@ -86,7 +86,7 @@ class AtIndex:
         self._array = array
         self._index = index
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> object:
         raise failure(
             AttributeError,
             "at[...]",
