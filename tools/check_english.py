@@ -8,8 +8,10 @@ Prints `file:line: phrase; write X` for each phrase found and exits with 1. PATH
 --count prints the number of phrases per folder instead. A phrase is also found across line breaks, in snake_case and in
 CamelCase: `is_no_key` and `IsNoKey` count as "is no key".
 
-The docstring of a function of the package begins with a verb, as "Returns" or "Places". Those of properties and classes
-begin with a noun, as in NumPy and JAX, and that of `__init__` may name arguments.
+The docstring of a function of the package begins with a verb, as "Returns" or "Places". Docstrings of properties and
+classes begin with a noun, as in NumPy and JAX, and the docstring of `__init__` may name arguments. The first paragraph
+of each docstring is complete sentences, the first of which says more than the name. Stubs (.pyi) hold the docstrings of
+functions that are bound in C++: change those in cpp/bindings, and run `make stubs`.
 """
 
 from __future__ import annotations
@@ -82,10 +84,12 @@ REFUSED = {
 }
 
 VERB_FIRST = 'a verb first: "Returns ...", "Formats ..."'
+SUMMARY = "a first paragraph of complete sentences, which says more than the name"
 # Nouns at the beginning of a docstring that look like a verb.
 PLURALS = re.compile(
-    "As|Axes|Blocks|Bytes|Columns|Devices|Entries|Events|Facts|Files|Indices|Latencies|Layers|Lines|Members|Nodes|Numbers"
-    "|Participants|Parts|Points|Products|Results|Rows|Seconds|Sizes|Terms|This|Values|Views|Workers|[A-Z].*[A-Z].*"
+    "Address|Algorithms|Always|As|Axes|Blocks|Bytes|Columns|Devices|Elements|Entries|Events|Facts|Factors|Fields|Files"
+    "|Indices|Its|Latencies|Layers|Lines|Members|Nodes|Numbers|Participants|Parts|Points|Positions|Products|Results"
+    "|Rows|Seconds|Sizes|Terms|This|Tiles|Values|Views|Workers|[A-Z].*[A-Z].*"
 )
 
 
@@ -125,6 +129,26 @@ def docstrings_without_verb(source: str) -> Iterator[tuple[int, str]]:
             yield node.body[0].lineno, first
 
 
+def _words(text: str) -> list[str]:
+    """Returns the words of a name or sentence in lower case, without plurals, articles and "returns"."""
+    words = re.findall(r"[a-z]+", text.lower())
+    return [word.removesuffix("s") for word in words if word not in ("a", "an", "its", "returns", "the", "this")]
+
+
+def docstrings_without_summary(source: str) -> Iterator[tuple[int, str]]:
+    """Yields line and text of each docstring whose first paragraph ends in a sentence or only repeats the name."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        docstring = ast.get_docstring(node)
+        if docstring is None:
+            continue
+        summary = docstring.split("\n\n")[0].strip()
+        first = re.split(r"(?<=[.!?])\s", summary)[0]
+        if not re.search(r"[.!?][\"'`)]*$", summary) or _words(first) == _words(node.name):
+            yield node.body[0].lineno, summary.splitlines()[-1] if summary else ""
+
+
 def tracked_files(paths: list[str]) -> list[str]:
     """Returns the text files that git tracks or would track under `paths`, relative to the checkout."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths]
@@ -142,8 +166,9 @@ def main() -> int:
     for name in tracked_files(paths):
         text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
         found = [each for each in refused_phrases(text) if each[1].lower() not in EXCEPTIONS.get(name, ())]
-        if name.startswith("python/") and name.endswith(".py"):
+        if name.startswith("python/") and name.endswith((".py", ".pyi")):
             found += [(line, word, VERB_FIRST) for line, word in docstrings_without_verb(text)]
+            found += [(line, summary, SUMMARY) for line, summary in docstrings_without_summary(text)]
         for line, phrase, advice in found:
             counts["/".join(name.split("/")[:3]) if "/" in name else name] += 1
             if not options.count:

@@ -100,8 +100,12 @@ void bind_accelerator_catalogue(py::module_& module) {
         return name_of(find_accelerator_of_type(text));
       },
       py::arg("by"), py::arg("text"),
-      "Returns the name of the accelerator that `text` means, or None; `by` is \"name\", \"kind\" (what the device calls itself), "
-      "\"pci\" (\"10de:2330\") or \"type\" (a HardwareType's value).");
+      R"(Returns the name of an accelerator in the catalogue, or None.
+
+Args:
+    by: What `text` is: "name", "kind" (the device_kind), "pci" (such as "10de:2330") or "type" (a HardwareType's value).
+    text: The text to look up.
+)");
 }
 
 }  // namespace artifex_devices::bindings

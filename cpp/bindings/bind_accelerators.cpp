@@ -82,7 +82,8 @@ void bind_accelerators(py::module_& module) {
         return std::string(to_string(detect_hardware_type(platform, device_kind)));
       },
       py::arg("platform"), py::arg("device_kind"),
-      "HardwareType value of a device's platform and kind; \"unknown\" for chips that are not in the table.");
+      "Returns the HardwareType value for a device's platform and kind; \"unknown\" for chips that are "
+      "not in the table.");
   internal.def(
       "read_nvml",
       [](const std::string& library) {

@@ -239,15 +239,17 @@ Raises:
             const BufferRef buffer = self.storage()->buffer(self.buffer_at(Position(0)));
             return buffer.block->address() + static_cast<uint64_t>(buffer.offset);
           },
-          "Address of the data of an Array on one device; valid while the Array is alive. Reading the address of memory "
-          "of a GPU ends the process with a segmentation fault.");
+          R"(Returns the address of the data of an Array on one device, which is valid while the Array is alive.
+
+Reading GPU memory through the address ends the process with a segmentation fault.
+)");
 }
 
 void bind_array_numpy(py::class_<Array, std::shared_ptr<Array>>& array) {
   array.def("__array__", &as_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none())
       .def(
           "item", [](Array& self) { return value_of(self.shared_from_this(), "item").attr("item")(); },
-          "The only element as a Python number. Raises ValueError for an Array of several elements.")
+          "Returns the only element as a Python number. Raises ValueError for an Array of several elements.")
       .def(
           "tolist", [](Array& self) { return value_of(self.shared_from_this(), "tolist").attr("tolist")(); },
           "Returns the elements as nested lists of Python numbers.")

@@ -196,7 +196,8 @@ Raises:
     TypeError: max_version or dl_device is not a pair of ints.
 )")
       .def("__dlpack_device__", &dlpack_device_of,
-           "Returns DLPack's numbers for the memory: (1, 0) for the host's, (2, n) for that of CUDA's device n.")
+           "Returns DLPack's numbers for the memory: (1, 0) for host memory, (2, n) for the memory of CUDA "
+           "device n.")
       .def_property_readonly(
           "__cuda_array_interface__", &cuda_array_interface,
           "Address, shape, strides and dtype of an Array on one CUDA device, version 3 of the interface: read-only, and "

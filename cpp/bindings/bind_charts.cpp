@@ -39,9 +39,15 @@ void bind_charts(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   internal.def("bar_chart_svg", &bar_chart, py::arg("title"), py::arg("kinds"), py::arg("bars"), py::arg("limit"),
                py::arg("limit_text"), py::arg("is_waterfall"), py::arg("notes"),
-               "Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total, is_aside.");
+               R"(Returns a chart of stacked bars, or a waterfall, as a stand-alone SVG picture.
+
+`bars` has (label, parts, texts, total, is_aside) of each bar.
+)");
   internal.def("schedule_svg", &schedule_picture, py::arg("title"), py::arg("rows"), py::arg("kinds"), py::arg("tiles"),
-               py::arg("notes"), "Tiles over time as a stand-alone SVG picture. Tiles: row, kind, start, end, label.");
+               py::arg("notes"), R"(Returns a chart of tiles over time as a stand-alone SVG picture.
+
+`tiles` has (row, kind, start, end, label) of each tile.
+)");
 }
 
 }  // namespace artifex_devices::bindings

@@ -201,12 +201,17 @@ void bind_checkpoint(py::module_& module) {
              return std::unique_ptr<HeldPart>(new HeldPart{SavePart(std::move(operation))});
            }),
            py::arg("operation"))
-      .def(
-          "add_arrays", &add_arrays, py::arg("leaves"),
-          "Takes the boxes of the Arrays among the leaves that this process owns. Returns the client of the first Array "
-          "that spans processes, None without one, and the numbers of the leaves that are not Arrays.")
+      .def("add_arrays", &add_arrays, py::arg("leaves"),
+           R"(Adds the boxes that this process must write of the Arrays among the leaves.
+
+Returns:
+    (client of the first Array that spans processes, or None; positions of the leaves that are not Arrays).
+)")
       .def("add_ndarrays", &add_ndarrays, py::arg("ndarrays"), py::arg("operation"),
-           "Takes all of ndarrays, which must not change, and NumPy scalars, by their number in the leaves.")
+           R"(Adds complete ndarrays and NumPy scalars: a dict by their position among the leaves.
+
+The ndarrays must not change before write() has returned.
+)")
       .def(
           "write",
           [](HeldPart& self, const std::string& folder, const std::vector<std::string>& names, int64_t process) {
@@ -217,7 +222,7 @@ void bind_checkpoint(py::module_& module) {
             self.owners.clear();
           },
           py::arg("folder"), py::arg("names"), py::arg("process"),
-          "Writes the files of a process, with a name for each leaf, and waits for the storage.")
+          "Writes the files of a process, with a name for each leaf, and waits until the data is on storage.")
       .def_property_readonly(
           "bytes", [](const HeldPart& self) { return self.part.bytes(); }, "Bytes of all boxes.")
       .def_property_readonly(
@@ -227,11 +232,13 @@ void bind_checkpoint(py::module_& module) {
       .def(py::init(&open_stored), py::arg("path"), py::arg("operation"),
            "Reads the headers of a folder, of one safetensors file, or of the files of an index.")
       .def("arrays", &arrays_by_name, py::arg("type"),
-           "By name, an instance of a NamedTuple of number, shape, dtype or None, and stored type.")
-      .def(
-          "describe", &describe, py::arg("array_type"), py::arg("part_type"),
-          "By name, an instance of a NamedTuple of shape, dtype or None, stored type, parts, which are instances of one "
-          "of file, origin, shape and bytes, and whether the shape is derived from the parts.")
+           "Returns a dict of name to `type`(number, shape, dtype or None, stored type), for each stored array.")
+      .def("describe", &describe, py::arg("array_type"), py::arg("part_type"),
+           R"(Returns a dict of name to `array_type`, for each stored array.
+
+`array_type` is a NamedTuple class of (shape, dtype or None, stored type, parts, whether the shape is derived from the
+parts); `part_type`, of its parts, is one of (file, origin, shape, bytes).
+)")
       .def_property_readonly(
           "process_count",
           [](const StoredCheckpoint& self) -> py::object {
@@ -243,8 +250,10 @@ void bind_checkpoint(py::module_& module) {
           "values", [](const StoredCheckpoint& self) { return self.manifest ? self.manifest->values : "{}"; },
           "JSON of the Python values.")
       .def("read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),
-           "Fills Arrays of empty() and ndarrays: (number of the stored array, destination) for each. Returns "
-           "the number of bytes read.");
+           R"(Reads stored arrays into Arrays of empty() and ndarrays. Returns the number of bytes read.
+
+`requests` has (number of the stored array, destination) for each.
+)");
   internal.def("add_stored", &add_stored, py::arg("part"), py::arg("stored"), py::arg("index"), py::arg("count"),
                "Adds part `index` of `count` of each stored array to a SavePart, which reads it while it writes.");
   internal.def(
@@ -256,7 +265,7 @@ void bind_checkpoint(py::module_& module) {
             PyUnicode_DecodeFSDefaultAndSize(resolved->data(), static_cast<Py_ssize_t>(resolved->size())));
       },
       py::arg("path"),
-      "Returns os.path.realpath of a path of which at most the last name is missing; None for others.");
+      "Returns os.path.realpath of a path of which only the last name may be missing; None for other paths.");
   internal.def("exchange_paths", &exchange_paths, py::call_guard<ReleaseGil>(), py::arg("a"), py::arg("b"),
                py::arg("operation"), "Exchanges two folders in one step. Returns False where the file system cannot.");
 }

@@ -85,7 +85,7 @@ void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
   client
       .def(
           "devices", [](Client& self) { return py::list(devices_of(self.shared_from_this())); },
-          "Returns all devices, in order of id: a new list.")
+          "Returns a new list of all devices, in order of id.")
       .def(
           "local_devices",
           [](Client& self, const py::typing::Optional<py::int_>& process_index) {
@@ -95,7 +95,7 @@ void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
             return devices_of_process(self, process);
           },
           py::arg("process_index") = py::none(),
-          R"(Returns a new list of the devices of one process in order of id; of this process by default.
+          R"(Returns a new list of the devices of one process, by default this process, in order of id.
 
 Raises:
     ValueError: The process does not exist.
@@ -119,7 +119,7 @@ Raises:
     ValueError: The process does not exist.
 )")
       .def("process_index", by_reference(&Client::process_index), "Returns the rank of this process.")
-      .def("host_id", by_reference(&Client::process_index), "Returns process_index(), of which this is the older name.")
+      .def("host_id", by_reference(&Client::process_index), "Returns process_index(). This is its older name.")
       .def(
           "device_from_local_hardware_id",
           [](const Client& self, const IntArgument& id) {
@@ -127,7 +127,8 @@ Raises:
                 self.local_device(index_from_python(id, "Client.device_from_local_hardware_id", "local_hardware_id")));
           },
           py::arg("local_hardware_id"),
-          R"(Returns the device of this process with that local_hardware_id. Raises RuntimeError where there is none.)");
+          "Returns the device of this process with this local_hardware_id. Raises RuntimeError if there is "
+          "none.");
 }
 
 void bind_arrays_of_client(py::class_<Client, std::shared_ptr<Client>>& client) {
@@ -142,7 +143,7 @@ Example:
     ...     client.live_arrays()
     [Array([0, 1, 2], dtype=int64)]
 )")
-      .def("live_buffers", &arrays_of, "Returns live_arrays(), of which this is the older name.")
+      .def("live_buffers", &arrays_of, "Returns live_arrays(). This is its older name.")
       .def(
           "buffer_from_pyval",
           [](const py::object& self, const py::object& argument, const py::object& device, const py::object& force_copy,
@@ -219,13 +220,14 @@ void bind_end_of_client(py::class_<Client, std::shared_ptr<Client>>& client) {
             const ReleaseGil release;
             Arena::trim_all();
           },
-          R"(Returns cached free memory to the system, that of other clients too. Arrays do not move.)")
-      .def("close", &close_client, R"(Deletes its Arrays and refuses to place others. A second call does nothing.
+          "Returns cached free memory of all clients to the operating system. Arrays do not move.")
+      .def("close", &close_client,
+           R"(Deletes the client's Arrays and refuses to place others. A second call does nothing.
 
 Memory is freed when its last view is gone. Arrays that other threads create at the same time may remain.
 
 Raises:
-    RuntimeError: It is an open world: the base client, or the client of an open `simulate` block.
+    RuntimeError: The client is an open world: the base client, or the client of an open `simulate` block.
 )")
       .def_property_readonly("is_closed", by_reference(&Client::is_closed), "Whether close() was called.")
       .def("__enter__",

@@ -195,10 +195,10 @@ Example:
           "How the chips of a slice are joined: \"torus\", \"switch\" or \"full mesh\".")
       .def_property_readonly(
           "dims", [](const Cluster& self) { return py::tuple(py::cast(self.inside().dims)); },
-          "Chips of a slice along each axis of the torus; one number without one.")
+          "Number of chips of a slice along each axis of the torus; a single number without a torus.")
       .def_property_readonly(
           "wraps", [](const Cluster& self) { return py::tuple(py::cast(self.inside().wraps)); },
-          "Whether the ends of each axis of the torus are joined; () without one.")
+          "Whether the ends of each axis of the torus are joined; () without a torus.")
       .def_property_readonly("slices", by_reference(&Cluster::slices), "Number of slices or nodes.")
       .def_property_readonly("chip_count", by_reference(&Cluster::chip_count), "Number of chips.")
       .def_property_readonly("process_count", by_reference(&Cluster::process_count),
@@ -217,7 +217,7 @@ Example:
 )")
       .def(
           "devices", [](const Handle& self) { return py::list(devices_of(cluster_client(self))); },
-          R"(Returns devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
+          R"(Returns a new list of devices to plan with, in order of id. Placing data on them raises RuntimeError.
 
 A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
 `platform` and `memory_bytes`. Ids count slice by slice, in a slice chip by chip with x fastest, on a chip core by core. As
@@ -226,7 +226,7 @@ long as one of them is alive, further calls return the same devices.
       .def(
           "describe",
           [](const py::object& self) -> py::str { return call_python(python_modules::kCluster, "describe", self); },
-          "Formats lines of text about the parts: each number with its source.")
+          "Returns a text with one line for each part of the cluster, with the source of each number.")
       .def("_repr_html_",
            [](const py::object& self) { return call_python(python_modules::kHtml, "cluster_html", self); })
       .def("__eq__", &equals<Cluster>)
@@ -236,7 +236,7 @@ long as one of them is alive, further calls return the same devices.
 
   internal.def(
       "make_cluster", [](const py::dict& parts) { return handle_to(Cluster::make(parts_from(parts))); },
-      py::arg("parts"), "A Cluster of a dict such as `Cluster.parts`.");
+      py::arg("parts"), "Creates a Cluster from a dict such as `Cluster.parts`.");
   internal.def(
       "tpu_cluster",
       [](const std::string& generation, const std::vector<int>& shape, int64_t slices, const FigureTuple& host_memory) {
@@ -252,13 +252,14 @@ long as one of them is alive, further calls return the same devices.
       py::arg("gpu"), py::arg("nodes"), py::arg("chips_per_node"), py::arg("network_bandwidth"),
       py::arg("host_memory"));
   internal.def("cluster_from_tables", &cluster_from_tables, py::arg("content"), py::arg("source"),
-               "A Cluster of the tables of a cluster file, whose keys and types are checked.");
+               "Creates a Cluster from the tables of a cluster file, whose keys and types the caller has checked.");
   internal.def("machine_node", &dict_of_node, py::arg("machine"), py::arg("accelerators"), py::arg("source"),
-               "Parts of a node of the machine's accelerators or, without any, of its CPU domains.");
+               "Returns the parts of a node with the machine's accelerators, or its CPU domains if it has no "
+               "accelerators.");
   internal.attr("JOINED_BY_PCI") = kJoinedByPci;
   internal.def(
       "client_of_cluster", [](const Handle& cluster) { return cluster_client(cluster); }, py::arg("cluster"),
-      "The world of its devices.");
+      "Returns the client of a cluster's devices.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -121,8 +121,10 @@ ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_pt
 void bind_collective(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   internal.def("all_reduce", &reduce_into, py::arg("kind"), py::arg("inputs"), py::arg("out"),
-               "Combines the inputs in their order, element by element, into `out`. `kind`: sum, prod, max or min. "
-               "Strided inputs are copied.");
+               R"(Combines the inputs in their order, element by element, into `out`. Strided inputs are copied.
+
+`kind` is "sum", "prod", "max" or "min".
+)");
   internal.def("divide", &divide_into, py::arg("array"), py::arg("by"),
                "Divides a dense array of 16-bit floats in place, each number in float32.");
   internal.def("fold", &fold_into, py::arg("kind"), py::arg("array"), py::arg("first"), py::arg("last"), py::arg("out"),
@@ -131,7 +133,8 @@ void bind_collective(py::module_& module) {
   internal.def("host_empty", &host_empty, py::arg("shape"), py::arg("dtype"),
                "Returns a writable ndarray in memory of the library's cache; locked by CUDA in a world of its GPUs.");
   internal.def("is_constant", &is_constant, py::arg("array"),
-               "Returns whether an ndarray shows memory of Arrays or results that cannot be written.");
+               "Returns whether an ndarray is a view of the library's memory, and neither it nor its bases can be "
+               "written.");
   internal.def(
       "adopt", &adopt_ndarrays, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("parts"),
       py::arg("given"), py::arg("operation"),

@@ -132,8 +132,10 @@ Example:
           },
           "NUMA nodes of its memory (logical numbers), the preferred node first; empty for devices of a cluster.")
       .def_property_readonly("memory_bytes", by_reference(&Device::memory_bytes),
-                             "Number of bytes of memory: that of its NUMA node or cgroup divided by the devices on it. "
-                             "In a cluster that of the chip, 0 where unknown.")
+                             R"(Number of bytes of memory: the device's share of its NUMA node or cgroup.
+
+For a device of a cluster, the memory of its chip, or 0 if unknown.
+)")
       .def_property_readonly("is_compile_only", by_reference(&Device::is_compile_only),
                              "Whether the device has no memory (planning).")
       .def("memory_stats", &memory_stats, R"(Returns statistics of the device's memory in bytes, never None.
@@ -228,8 +230,10 @@ Raises:
         }
       },
       py::arg("nbytes"), py::arg("times"), py::arg("touch"),
-      "Allocates a block of memory, writes to each of its pages where `touch` is set, and frees it, `times` times. For "
-      "the benchmark family `threads`.");
+      R"(Allocates and frees a block of memory `times` times, for the benchmark family `threads`.
+
+With `touch`, it writes to each page of the block.
+)");
 }
 
 }  // namespace artifex_devices::bindings

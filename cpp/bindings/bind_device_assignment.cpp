@@ -119,7 +119,7 @@ Raises:
                                        index_from_python(computation, kOperation, "computation"));
           },
           py::arg("replica"), py::arg("computation"),
-          "Returns the device of one replica of one computation. Raises IndexError where there is none.")
+          "Returns the device of one replica of one computation. Raises IndexError if there is none.")
       .def(
           "logical_ids_for_device",
           [](const DeviceAssignment& self, const IntArgument& device) {
@@ -127,7 +127,7 @@ Raises:
                 index_from_python(device, "DeviceAssignment.logical_ids_for_device", "device_ordinal"));
           },
           py::arg("device_ordinal"),
-          "Returns the (replica, computation) that a device runs. Raises ValueError where it runs none.")
+          "Returns the (replica, computation) that a device runs. Raises ValueError if it runs none.")
       .def_property_readonly("device_ordinals", &device_ordinals,
                              "Device ordinals as a new int64 ndarray of shape (replicas, computations).")
       .def(

@@ -126,8 +126,8 @@ Example:
             return py::cast(
                 std::const_pointer_cast<DeviceList>(DeviceList::make(addressable, "addressable_device_list")));
           },
-          "DeviceList of the devices of this process; the list itself if these are all. Raises ValueError if there are "
-          "none.")
+          "DeviceList of the devices of this process; the same object if it has all devices. Raises "
+          "ValueError if there are none.")
       .def_property_readonly(
           "process_indices",
           [](const DeviceList& self) {
@@ -135,7 +135,7 @@ Example:
             for (const int process : self.processes()) result.add(py::int_(process));
             return result;
           },
-          "Ranks of the processes that addressable the devices (set of int).")
+          "Ranks of the processes that own the devices (set of int).")
       .def_property_readonly(
           "default_memory_kind", [](const DeviceList&) { return std::string(to_string(MemoryKind::kDevice)); },
           "Default memory kind of data: \"device\".")

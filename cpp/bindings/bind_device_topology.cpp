@@ -156,11 +156,11 @@ Raises:
       });
 
   module.def("get_topology_for_devices", &topology_for_devices, py::arg("devices"),
-             R"(Returns the topology of the devices' client: of all of its devices, as in JAX.
+             R"(Returns the topology of all devices of the client that `devices` belong to, as in JAX.
 
 Raises:
     TypeError: `devices` is not a sequence of Device.
-    ValueError: It is empty, or the devices belong to different clients.
+    ValueError: `devices` is empty, or they belong to different clients.
 )");
   internal.def("device_topology", &topology_from_bytes, py::arg("data"));  // for pickles, which cannot name methods
 }

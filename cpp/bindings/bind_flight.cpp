@@ -124,14 +124,14 @@ void bind_flight(py::module_& module) {
       .def("exchange", &exchange, py::arg("text"), py::arg("in_shared_memory"),
            "Records that bytes begin to move; returns the number of the event.")
       .def("end", ends_with(FlightOutcome::kDone), py::arg("number"), py::arg("bytes") = 0,
-           "Records that an event has ended well, and the bytes that this process sent and received.")
+           "Records that an event has succeeded, and the bytes that this process sent and received.")
       .def("fail", ends_with(FlightOutcome::kFailed), py::arg("number"), py::arg("bytes") = 0,
-           "Records that an event has ended by an error.")
+           "Records that an event has failed.")
       .def("leave", by_reference(&FlightRecorder::leave), "Records that this process has left its job.");
   add_fast_method<&fast_end>(recorder, "end");
   bind_events(module);
   internal.def("read_flight_record", &read_flight_record, py::call_guard<ReleaseGil>(), py::arg("path"),
-               "Reads the record of a process; ValueError where the file is not one.");
+               "Reads the record of a process. Raises ValueError if the file is not a record.");
   internal.def(
       "compare_flight_records",
       [](const std::vector<FlightRecord>& records) {
@@ -146,8 +146,11 @@ void bind_flight(py::module_& module) {
         return rows;
       },
       py::arg("records"),
-      "Returns (processes, last common meeting, [(process, next meeting)], processes behind, whether they are apart) "
-      "for each group.");
+      R"(Compares the records of a job's processes, group by group.
+
+Returns:
+    list of (processes, last common meeting, [(process, next meeting)], processes behind, whether they are apart).
+)");
   internal.def(
       "flight_timeline",
       [](const std::vector<FlightRecord>& records) {
@@ -166,8 +169,12 @@ void bind_flight(py::module_& module) {
         return py::make_tuple(clocks, timeline.clock_of, meetings);
       },
       py::arg("records"),
-      "Returns [(host, ns that its clock is ahead, error in ns or -1)], the clock of each record, and [(operation, "
-      "processes, [(record, event, begin in ns, end in ns)], place of the last member, ns that the others waited)].");
+      R"(Returns the clocks of the hosts, the clock of each record, and the meetings of the job.
+
+Returns:
+    ([(host, ns that its clock is ahead, error in ns or -1)], number of each record's clock, [(operation, processes,
+    [(record, event, begin in ns, end in ns)], position of the last member, ns that the others waited)]).
+)");
 }
 
 }  // namespace artifex_devices::bindings

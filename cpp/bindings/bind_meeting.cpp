@@ -145,7 +145,7 @@ void bind_meeting(py::module_& module) {
       [](const py::bytes& one, const py::bytes& other) {
         return is_same_meeting(bytes_view(one.ptr()), bytes_view(other.ptr()));
       },
-      py::arg("record"), py::arg("other"), "Returns whether two processes come to the same operation.");
+      py::arg("record"), py::arg("other"), "Returns whether two records are of the same operation.");
   const py::object meeting =
       py::class_<HeldMeeting>(internal, "SharedMeeting", "Meetings of processes of one host, through shared memory.")
           .def(py::init([](std::shared_ptr<SharedLanes> lanes, std::vector<int64_t> others, size_t mine, uint32_t group,
@@ -154,7 +154,10 @@ void bind_meeting(py::module_& module) {
                      new HeldMeeting{SharedMeeting(std::move(lanes), std::move(others), group), mine, max_text});
                }),
                py::arg("lanes"), py::arg("others"), py::arg("mine"), py::arg("group"), py::arg("max_text"),
-               "others: the other members in the lanes. mine: the place of this process among all members.")
+               R"(Creates the object.
+
+`others` has the numbers of the other members in the lanes; `mine` is the position of this process among all members.
+)")
           .def(
               "meet",
               [](HeldMeeting& self, uint8_t kind, const py::bytes& digest, const py::bytes& payload,
@@ -162,9 +165,12 @@ void bind_meeting(py::module_& module) {
                 return checked(shared_meet(self, kind, digest.ptr(), payload.ptr(), text.ptr(), group));
               },
               py::arg("kind"), py::arg("digest"), py::arg("payload"), py::arg("text"), py::arg("flight") = py::none(),
-              "Sends a record. Returns the payload of each member (bytes) if all of them come soon to the same "
-              "operation; None otherwise: then the records of the others are still to be taken from the lanes, and the "
-              "event that began in the flight record, if there is one, is to be ended.")
+              R"(Sends a record and waits shortly for the records of the other members.
+
+Returns:
+    The payload of each member (bytes) if all of them soon reach the same operation, else None. After None, the caller must
+    take the records of the others from the lanes, and end the event that began in the flight record, if there is one.
+)")
           .def(
               "start",
               [](HeldMeeting& self, uint8_t kind, const py::bytes& digest, const py::bytes& payload,
@@ -176,7 +182,7 @@ void bind_meeting(py::module_& module) {
                                     .text = encoded.view});
               },
               py::arg("kind"), py::arg("digest"), py::arg("payload"), py::arg("text"),
-              "Sends a record, and leaves those of the others to be taken from the lanes.")
+              "Sends a record. The caller must take the records of the other members from the lanes.")
           .def_property_readonly(
               "sent", [](const HeldMeeting& self) { return bytes_from(self.meeting.sent()); },
               "The record that was sent last.");

@@ -198,8 +198,8 @@ Example:
             const auto mesh = self.cast<std::shared_ptr<Mesh>>();
             return mesh->is_multi_process() ? py::cast(unconst(local_mesh(mesh))) : self;
           },
-          "Mesh of the box of this process's devices; in one process the mesh itself. Raises ValueError where they are "
-          "not a box.")
+          "Mesh of this process's devices; the same object in one process. Raises ValueError if they are not "
+          "a box of the mesh.")
       .def_property_readonly("local_devices", &mesh_local_devices, "List of the devices of this process.")
       .def_property_readonly(
           "_internal_device_list",

@@ -97,7 +97,10 @@ void bind_mesh_orders(py::module_& module) {
           }),
           py::arg("devices"), py::arg("text"), py::arg("platform"), py::arg("device_kind"), py::arg("rows"),
           py::arg("without_coords"),
-          "Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.")
+          R"(Creates the object.
+
+`rows` has (id, x, y, z, core_on_chip, slice_index) of each device; `text` formats a device for error messages.
+)")
       .def_static(
           "of_cluster",
           [](const py::list& devices, const py::function& text) -> std::optional<MeshDevices> {
@@ -108,7 +111,8 @@ void bind_mesh_orders(py::module_& module) {
             result.texts = device_texts(devices, text);
             return result;
           },
-          py::arg("devices"), py::arg("text"), "None unless all devices are of one cluster.")
+          py::arg("devices"), py::arg("text"),
+          "Creates the object for the devices of one cluster; returns None for other devices.")
       .def_readonly("platform", &MeshDevices::platform, "Platform of the last device.")
       .def(
           "jax_order",
@@ -117,7 +121,7 @@ void bind_mesh_orders(py::module_& module) {
             return order_to_python(order);
           },
           py::arg("shape"), py::arg("contiguous"), py::arg("split"),
-          "Positions of the devices for each place of the mesh, by JAX's rule.")
+          "Returns the position of the device at each place of the mesh, by JAX's rule, as an int64 ndarray.")
       .def(
           "exact_order",
           [](const MeshDevices& self, const std::vector<int64_t>& shape, const std::vector<double>& traffic,
@@ -126,13 +130,16 @@ void bind_mesh_orders(py::module_& module) {
             return order_to_python(order);
           },
           py::arg("shape"), py::arg("traffic"), py::arg("split"),
-          "Positions of the devices for each place of the mesh, with the least modelled time.")
+          "Returns the position of the device at each place of the mesh with the least modelled time, as an "
+          "int64 ndarray.")
       .def(
           "explain",
           [](const MeshDevices& self, const std::vector<int64_t>& shape, const std::vector<double>& traffic) {
             return explanation_to_python(self, Dims(shape), traffic);
           },
-          py::arg("shape"), py::arg("traffic"), "(title, source, network, wraps, axes, axes by id, places).");
+          py::arg("shape"), py::arg("traffic"),
+          "Returns (title, source, network, wraps, axes, axes by id, places) for the devices in a mesh of "
+          "`shape`.");
   internal.def(
       "hybrid_mesh_order",
       [](const std::vector<std::vector<int64_t>>& granule_orders, const std::vector<int64_t>& inside,
@@ -140,7 +147,8 @@ void bind_mesh_orders(py::module_& module) {
         return order_to_python(hybrid_mesh_order(granule_orders, Dims(inside), Dims(outside)));
       },
       py::arg("granule_orders"), py::arg("inside"), py::arg("outside"),
-      "Positions of the devices for each place of a mesh over several granules.");
+      "Returns the position of the device at each place of a mesh over several granules, as an int64 "
+      "ndarray.");
 }
 
 }  // namespace artifex_devices::bindings

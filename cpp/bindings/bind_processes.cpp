@@ -67,15 +67,18 @@ void bind_jobs(py::module_& module) {
         return tuple_of(Client::describe(**machine, num_devices, backend_of_platform(platform).get()));
       },
       py::arg("machine") = py::none(), py::arg("num_devices") = py::none(), py::arg("platform") = "cpu",
-      "Returns the description of this process for the others (a tuple that pickles): with these devices, or by "
-      "default the base client's.");
+      R"(Returns a tuple, which can be pickled, that describes the devices of this process.
+
+Without a machine, it describes the devices of the base client.
+)");
   internal.def(
       "join_world",
       [](const std::vector<ProcessTuple>& processes, int process_index) {
         return joined([&] { return join_cpus(processes_from(processes), process_index); });
       },
       py::arg("processes"), py::arg("process_index"),
-      "Creates the base client with the devices of all processes, each described by its _describe_process.");
+      "Creates the base client with the devices of all processes, from what describe_process returned in "
+      "each of them.");
   internal.def(
       "make_shared_client",
       [](const std::shared_ptr<Machine>& machine, const std::vector<ProcessTuple>& processes, int process_index,
@@ -90,8 +93,10 @@ void bind_jobs(py::module_& module) {
         return Client::make(machine, options);
       },
       py::arg("machine"), py::arg("processes"), py::arg("process_index"), py::arg("platform") = "cpu",
-      "Creates a client as one process of several has it: one process may have any number of them. `platform`: \"gpu\" "
-      "for emulated GPUs.");
+      R"(Creates the client of one process of several; one process may create any number of them.
+
+`platform` is "cpu", or "gpu" for emulated GPUs.
+)");
 }
 
 void bind_jobs_of_gpus(py::module_& module) {
@@ -110,15 +115,18 @@ void bind_jobs_of_gpus(py::module_& module) {
         return std::pair(std::move(shares), std::move(shared));
       },
       py::arg("places"),
-      "For each process, as (machine, PCI addresses of the GPUs that it sees, numbers that were chosen, or None): the "
-      "numbers of the GPUs that it uses. Then (PCI address, processes) of each GPU that several use.");
+      R"(Returns the numbers of the GPUs that each process uses, and (PCI address, processes) of each shared GPU.
+
+`places` has (machine, PCI addresses of the visible GPUs, chosen numbers or None) of each process.
+)");
   internal.def(
       "describe_gpus",
       [](const std::vector<int>& ordinals) {
         const BackendRef backend = make_cuda_backend(1, ordinals);
         return tuple_of(Client::describe(*Machine::live(), static_cast<int64_t>(ordinals.size()), backend.get()));
       },
-      py::arg("ordinals"), "As _describe_process, with these GPUs.");
+      py::arg("ordinals"),
+      "Returns a tuple as describe_process does, for a process that uses the GPUs of these numbers.");
   internal.def(
       "join_gpu_world",
       [](const std::vector<ProcessTuple>& processes, int process_index, const std::vector<int>& ordinals) {
@@ -126,7 +134,8 @@ void bind_jobs_of_gpus(py::module_& module) {
             [&] { return join_gpus(processes_from(processes), process_index, make_cuda_backend(1, ordinals)); });
       },
       py::arg("processes"), py::arg("process_index"), py::arg("ordinals"),
-      "Makes the GPUs of all processes, each described by its _describe_gpus, the base client.");
+      "Creates the base client with the GPUs of all processes, from what describe_gpus returned in each "
+      "of them.");
 }
 
 }  // namespace

@@ -50,7 +50,11 @@ void bind_roofline(py::module_& module) {
         return series_to_python(series);
       },
       py::arg("device"), py::arg("isa"), py::arg("dtype"), py::arg("seconds"), py::arg("window_seconds"),
-      "FLOP/s on the workers of a device (None: of all devices), as a dict of rates, shares, workers, bound_workers.");
+      R"(Measures the FLOP/s of matrix products on the workers of a device, or of all devices for None.
+
+Returns:
+    dict of `rates`, `shares`, `workers` and `bound_workers`.
+)");
   internal.def(
       "measure_streams",
       [](const DeviceOrAll& device, double seconds, double window_seconds) {
@@ -63,21 +67,28 @@ void bind_roofline(py::module_& module) {
         return py::make_tuple(kernels, rates.array_bytes, rates.cache_bytes);
       },
       py::arg("device"), py::arg("seconds"), py::arg("window_seconds"),
-      "(dict of kernel to series in bytes/s, bytes of an array, bytes of the last-level caches).");
+      R"(Measures the memory bandwidth of STREAM's loops on the workers of a device, or of all devices for None.
+
+Returns:
+    (dict of kernel to series in bytes/s, bytes of an array, bytes of the last-level caches).
+)");
   internal.def(
       "measured_scope",
       [](const DeviceOrAll& device) {
         const std::vector<int> lanes = lanes_for(device);
         return py::make_tuple(lanes, workers_of(lanes), static_cast<int>(all_lanes().size()));
       },
-      py::arg("device"), "(lanes of the worker pool that a measurement uses, workers on them, all lanes).");
+      py::arg("device"),
+      "Returns (lanes of the worker pool that a measurement uses, number of workers on them, number of "
+      "all lanes).");
   internal.def(
       "last_level_cache_bytes",
       [] {
         current_client();  // gives the workers their lanes
         return last_level_cache_bytes(cpus_of(all_lanes()));
       },
-      "Of the cores of all devices together; 0 where the system does not say.");
+      "Returns the bytes of the last-level caches of all devices' cores, or 0 if the system does not "
+      "report them.");
 }
 
 }  // namespace artifex_devices::bindings

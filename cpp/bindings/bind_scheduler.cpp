@@ -339,15 +339,18 @@ void bind_scheduler(py::module_& module) {
        "ended(self: Scheduler, me: object, outcome: object) -> object\n\nReturns the participant that begins in its fiber, "
        "or None."},
       {"raised", fast(&raised), METH_FASTCALL,
-       "raised(self: Scheduler, me: object, is_own: bool) -> object\n\nReturns None, as no participant begins after a "
+       "raised(self: Scheduler, me: object, is_own: bool) -> object\n\n"
+       "Records that the participant's body raised. Returns None, because no participant begins after a "
        "failure."},
       {"next", &next_turn, METH_NOARGS,
        "next(self: Scheduler) -> object\n\nReturns the switch to the participant with the next turn, or to the caller."},
       {"suspend", &suspend, METH_O,
-       "suspend(self: Scheduler, me: object) -> object\n\nSuspends it and returns the switch to the participant with the "
-       "next turn, or to the caller."},
+       "suspend(self: Scheduler, me: object) -> object\n\n"
+       "Suspends the participant. Returns the switch to the participant with the next turn, or to the "
+       "caller."},
       {"resumed", &resumed, METH_O,
-       "resumed(self: Scheduler, me: object) -> None\n\nReports that it has the turn again."},
+       "resumed(self: Scheduler, me: object) -> None\n\n"
+       "Records that the participant has the turn again."},
       {"turn_of", &turn_of, METH_O,
        "turn_of(self: Scheduler, position: int) -> object\n\nReturns the switch to a participant that has begun."},
       {"suspended", &suspended_positions, METH_NOARGS,

@@ -96,7 +96,7 @@ Raises:
     ValueError: As shard_shape.
 )")
       .def("addressable_devices_indices_map", &addressable_indices_map, py::arg("global_shape"),
-           "Returns devices_indices_map of the devices of this process.")
+           "Returns devices_indices_map for the devices of this process only.")
       .def("device_index", &device_index, py::arg("device"), py::arg("global_shape"),
            R"(Returns the part of an array of `global_shape` on one device: devices_indices_map(global_shape)[device].
 
@@ -189,8 +189,10 @@ void bind_process_rows(py::module_& module) {
         return process_groups(sharding, ndim, operation);
       },
       py::arg("sharding"), py::arg("ndim"), py::arg("operation"),
-      "For each dimension, the groups of processes that hold the same parts of it; None where they hold different "
-      "numbers of parts.");
+      R"(Returns, for each dimension, the groups of processes that hold the same parts of it.
+
+The entry of a dimension is None if processes hold different numbers of parts of it.
+)");
   internal.def(
       "process_parts",
       [](const Sharding& sharding, py::handle shape, const std::string& operation) {
@@ -198,7 +200,10 @@ void bind_process_rows(py::module_& module) {
         return process_parts(sharding, dims_from_python(shape, operation, "shape"), operation);
       },
       py::arg("sharding"), py::arg("shape"), py::arg("operation"),
-      "For each process, (begin, end) of the distinct parts of each dimension that it holds, ascending.");
+      R"(Returns a dict of process to the distinct parts that it holds of each dimension.
+
+The parts of a dimension are a list of (begin, end), ascending.
+)");
   internal.def(
       "batch_share",
       [](const Sharding& sharding, int64_t length, int64_t dimension) {
@@ -206,7 +211,7 @@ void bind_process_rows(py::module_& module) {
         return batch_share(sharding, length, dimension);
       },
       py::arg("sharding"), py::arg("length"), py::arg("dimension"),
-      "The first row of a dimension that this process holds, and the end of its rows.");
+      "Returns (begin, end) of the rows of a dimension that this process holds.");
 }
 
 /// Pickles name the class, which may be a derived one.

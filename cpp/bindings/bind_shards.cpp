@@ -282,22 +282,31 @@ void bind_layout(py::module_& module) {
 
 void bind_shards(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
-  internal.def(
-      "local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
-      "Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless "
-      "`some`. Only the function that created the Array by _empty may set `writable`.");
+  internal.def("local_arrays", &local_arrays, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
+               R"(Returns an ndarray on each distinct buffer of an Array in this process.
+
+Args:
+    array: The Array. This process must hold all of its tiles unless `some` is set.
+    writable: Whether the ndarrays may be written. Only the function that created the Array by empty() may set it.
+    some: Whether other processes may hold some of the tiles.
+)");
   internal.def(
       "gpu_buffers", &gpu_buffers, py::arg("array"), py::arg("writable") = false, py::arg("some") = false,
-      "Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, "
-      "else None. The arguments are those of _local_arrays.");
+      R"(Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None.
+
+The arguments are the same as the arguments of local_arrays().
+)");
   internal.def("is_on_cuda", &is_on_cuda, py::arg("sharding"),
                "Returns whether Arrays with a sharding are in the memory of CUDA devices.");
   internal.def("slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
-               "Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this "
-               "process, else None.");
+               R"(Returns all buffers as one ndarray of shape (buffers, *shard shape), or None.
+
+It is None unless the buffers are in one slab of this process.
+)");
   internal.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
                py::arg("operation"),
-               "Returns an Array whose memory the caller writes: local_arrays, slab_array or StoredCheckpoint.read.");
+               "Returns an uninitialized Array. The caller fills it by local_arrays(), slab_array() or "
+               "StoredCheckpoint.read().");
   internal.def(
       "tiling", &tiling, py::arg("sharding"), py::arg("shape"), py::arg("operation"),
       "Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.");
@@ -307,14 +316,17 @@ void bind_shards(py::module_& module) {
         return held.covers(wanted, dims_from_python(shape, operation, "shape"), operation);
       },
       py::arg("held"), py::arg("wanted"), py::arg("shape"), py::arg("operation"),
-      "Whether each device, of any process, holds at least the part that `wanted` gives it; both have the same devices.");
+      R"(Returns whether each device, of any process, already holds the part that `wanted` gives it.
+
+Both shardings have the same devices in the same order.
+)");
   internal.def(
       "holds_complete_runs",
       [](const Sharding& sharding, int64_t run) {
         return holds_complete_runs(sharding.grid(), *sharding.devices(), run);
       },
       py::arg("sharding"), py::arg("run"),
-      "Whether in each process the tiles that it holds come in complete runs of this many.");
+      "Returns whether the tiles that each process holds form complete runs of `run` consecutive tiles.");
   internal.def("buffers_at", &buffers_at, py::arg("sharding"), py::arg("positions"),
                "Returns the number of the buffer at each position.");
   internal.def("select", &select_into, py::arg("out"), py::arg("condition"), py::arg("one"), py::arg("other"),

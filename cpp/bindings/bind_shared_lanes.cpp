@@ -93,14 +93,19 @@ void bind_message_chain(py::module_& module) {
                                "from and 3 to the process before it, 1 to and 2 from the process after it.")
       .def(py::init(&make_message_chain), py::arg("memory"), py::arg("kind"), py::arg("blocks"), py::arg("out"),
            py::arg("begin"), py::arg("handed_on"),
-           "memory: of each lane a uint8 ndarray (slots, bytes of a piece), or None. The others as _SharedLanes.chain.")
+           R"(Creates the object.
+
+`memory` has a uint8 ndarray of shape (slots, bytes of a piece), or None, for each lane. The other arguments are the same as
+the arguments of SharedLanes.chain().
+)")
       .def(
           "advance",
           [](HeldMessageChain& self) {
             const ReleaseGil release;
             return self.chain.advance();
           },
-          "Does what the messages so far permit. Returns whether everything is done but the last messages.")
+          "Continues as far as the messages so far allow. Returns whether everything except the last "
+          "messages is done.")
       .def(
           "begin_messages",
           [](HeldMessageChain& self) {
@@ -159,9 +164,17 @@ void bind_shared_lanes(py::module_& module) {
            "Returns the oldest message of each sender (bytes), which must have arrived.")
       .def("chain", &make_chain, py::arg("before"), py::arg("after"), py::arg("kind"), py::arg("blocks"),
            py::arg("out"), py::arg("begin"), py::arg("handed_on"),
-           "Creates this process's part of a reduction of flat blocks. before, after: its peers in the chain, or -1. "
-           "out: its share of the result, from element `begin` on. handed_on: end of the elements that processes "
-           "before it need.");
+           R"(Creates this process's part of a reduction of flat blocks.
+
+Args:
+    before: Process before this one in the chain, or -1.
+    after: Process after this one in the chain, or -1.
+    kind: "sum", "prod", "max" or "min".
+    blocks: Flat ndarrays to reduce.
+    out: This process's share of the result.
+    begin: Number of the first element of that share.
+    handed_on: End of the elements that processes before it need.
+)");
 }
 
 }  // namespace artifex_devices::bindings

@@ -83,19 +83,24 @@ py::tuple reshape_array(const Array& array, const std::vector<int64_t>& shape) {
 void bind_spec_algebra(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   internal.def("spec_in", &spec_of_sharding, py::arg("sharding"), py::arg("ndim"),
-               "The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.");
+               "Returns the mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.");
   internal.def("any_explicit", &is_any_explicit, py::arg("sharding"), py::arg("axes"),
-               "Whether one of the axes is Explicit: such a sharding may change only where the caller asks for it.");
+               R"(Returns whether one of the axes is Explicit.
+
+An operation changes the sharding over Explicit axes only if the caller asks for it.
+)");
   internal.def("sharding_with", &sharding_with, py::arg("placement"), py::arg("spec"),
-               "The sharding on the devices of `placement` with the spec that _spec_in would return for it.");
+               "Returns the sharding on the devices of `placement` with a spec in the form that spec_in returns.");
   internal.def("broadcast_specs", &broadcast_arrays, py::arg("operation"), py::arg("placement"), py::arg("shape"),
-               py::arg("arrays"), "The spec of an element-wise result of `shape`.");
-  internal.def(
-      "contract_specs", &contract_arrays, py::arg("operation"), py::arg("placement"), py::arg("arrays"),
-      py::arg("labels"), py::arg("sizes"), py::arg("out_rank"),
-      "The spec of each label of a contraction; the first `out_rank` labels are the dimensions of the result.");
+               py::arg("arrays"),
+               "Returns the mesh axes that shard each dimension of an element-wise result of shape `shape`.");
+  internal.def("contract_specs", &contract_arrays, py::arg("operation"), py::arg("placement"), py::arg("arrays"),
+               py::arg("labels"), py::arg("sizes"), py::arg("out_rank"),
+               "Returns the mesh axes of each label of a contraction; the first `out_rank` labels are the "
+               "result's dimensions.");
   internal.def("reshape_spec", &reshape_array, py::arg("array"), py::arg("shape"),
-               "The spec of an Array in another shape, such that each device keeps its elements.");
+               "Returns the mesh axes of each dimension with which an Array takes another shape while each device "
+               "keeps its elements.");
 }
 
 }  // namespace artifex_devices::bindings

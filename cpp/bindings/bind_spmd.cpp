@@ -63,7 +63,10 @@ void bind_process_map(py::module_& module) {
         return tuples_of(axis_groups(sizes, axes));
       },
       py::arg("sizes"), py::arg("axes"),
-      "The groups of participants that differ along these axes only, each row-major over them as they are listed.");
+      R"(Returns the groups of participants that differ along these axes only.
+
+The members of a group are row-major over the axes, in the order in which the axes are listed.
+)");
   py::class_<ProcessMap>(internal, "ProcessMap", "Which processes run the participants of a mesh.")
       .def(py::init([](int64_t process, std::vector<int64_t> sizes, std::vector<std::vector<int64_t>> holders) {
              return std::make_unique<ProcessMap>(process, std::move(sizes), std::move(holders));
@@ -79,18 +82,23 @@ void bind_process_map(py::module_& module) {
           [](const ProcessMap& self, const std::vector<std::vector<int64_t>>& groups) {
             return process_groups(self.groups_across(groups));
           },
-          py::arg("groups"), "Fields of a CrossProcessGroups: what of these groups spans processes, or None.")
+          py::arg("groups"),
+          "Returns the fields of a CrossProcessGroups for the groups that span processes, or None if there "
+          "are none.")
       .def(
           "same_parts",
           [](const ProcessMap& self, const std::vector<int64_t>& unnamed) {
             return process_groups(self.same_parts(unnamed));
           },
           py::arg("unnamed"),
-          "Fields of a CrossProcessGroups: the processes with the same parts of a value sharded over all other axes, or "
-          "None.")
+          R"(Returns the fields of a CrossProcessGroups for the processes that hold the same parts of a value, or None.
+
+The value is sharded over all axes except `unnamed`.
+)")
       .def(
           "meeting_sets", [](const ProcessMap& self) { return tuples_of(self.meeting_sets()); },
-          "Every set of processes that collectives over these axes bring together with this one.");
+          "Returns every set of processes, with this process among them, that meet in collectives over axes "
+          "of the mesh.");
 }
 
 void deliver(Rendezvous& rendezvous, int64_t participant, const py::list& results, const py::tuple& members,
@@ -124,11 +132,14 @@ void bind_spmd(py::module_& module) {
             return static_cast<int64_t>(self.arrive(participant, group, signature));
           },
           py::arg("participant"), py::arg("group"), py::arg("signature"),
-          "Returns 0 for the last to arrive, which does the work and calls deliver; 1 to wait; 2 if the session has "
-          "failed.")
-      .def("deliver", &deliver, py::arg("participant"), py::arg("results"), py::arg("members"), py::arg("made"),
-           "Stores what the collective has made in `results`, at the positions of its members, and lets them go on. "
-           "Ctrl-C comes before all of it or after.")
+          "Returns 0 if this participant is the last: it does the work and calls deliver(); 1 if it must "
+          "wait; 2 if the session failed.")
+      .def(
+          "deliver", &deliver, py::arg("participant"), py::arg("results"), py::arg("members"), py::arg("made"),
+          R"(Stores the collective's results in `results`, at the positions of its members, and lets the members continue.
+
+Ctrl-C interrupts it before it has stored anything or after it has stored everything.
+)")
       .def("may_go", &Rendezvous::may_go, py::arg("participant"), "Returns whether a participant may stop waiting.")
       .def(
           "wait",
@@ -137,7 +148,8 @@ void bind_spmd(py::module_& module) {
             return self.wait(participant, seconds);
           },
           py::arg("participant"), py::arg("seconds"),
-          "Waits until may_go. Returns False when the session failed or the timeout expired. Ctrl-C interrupts it.")
+          "Waits until may_go() is true. Returns False if the session failed or the timeout expired. Ctrl-C "
+          "interrupts it.")
       .def("finished", &Rendezvous::finished, py::arg("participant"), "Reports that the participant's body returned.")
       .def("raised", &Rendezvous::raised, py::arg("participant"), "Reports that the participant's body raised.")
       .def(

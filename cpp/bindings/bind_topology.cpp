@@ -214,7 +214,7 @@ access.
         const MemoryPolicy policy = memory_policy();
         return py::make_tuple(text_or_none(policy.name), policy.nodes, text_or_none(policy.problem));
       },
-      "Returns the policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.");
+      "Returns (policy for new pages of this thread, its NUMA nodes by OS number, why it cannot be read).");
   internal.def(
       "build_facts",
       [] {
@@ -238,7 +238,7 @@ access.
         return shares;
       },
       py::arg("places"), py::arg("bind_flag"),
-      "For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.");
+      "Returns (part, processes that split the affinity mask) for each process.");
   internal.def(
       "take_cpu_share",
       [](const ProcessPlaces& places, std::string_view bind_flag, int process) {
@@ -262,7 +262,11 @@ access.
           rethrow_with_context("simulate: ");
         }
       },
-      py::arg("text"), "Machine (None for this one), number of devices or None, and the name of GPUs or None.");
+      py::arg("text"), R"(Parses the text of a world.
+
+Returns:
+    (Machine, or None for this machine; number of devices, or None; name of the GPUs, or None).
+)");
 }
 
 }  // namespace artifex_devices::bindings

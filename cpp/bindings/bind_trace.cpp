@@ -156,8 +156,11 @@ void bind_trace(py::module_& module) {
             for (const TraceEvent& event : self.events()) rows.append(py::cast(row_of(event)));
             return rows;
           },
-          "Rows of kind, process, device, thread, name, detail, begin, end, time that a participant ran before (all in "
-          "ns), planned and moved bytes, meeting, file and line.")
+          R"(Returns a row for each recorded event.
+
+A row is (kind, process, device, thread, name, detail, begin, end, time that a participant ran before, planned bytes,
+moved bytes, meeting, file, line), with times in ns.
+)")
       .def(
           "memory",
           [](const TraceRecording& self) {
@@ -166,25 +169,26 @@ void bind_trace(py::module_& module) {
               rows.append(py::make_tuple(value.process, value.device, value.time_ns, value.bytes));
             return rows;
           },
-          "Rows of process, device, time in ns and bytes of arrays from then on.")
+          "Returns rows of (process, device, time in ns, bytes of arrays from that time on).")
       .def_property_readonly("dropped", by_reference(&TraceRecording::dropped),
                              "Number of events and values that were not recorded, for lack of space.");
   internal.attr("SHARED_TRACE_MEETING") = TraceEvent::kSharedMeeting;
-  internal.def("is_tracing", [] { return is_recorded(Recorded::kSpans); }, "Whether a trace is open.");
+  internal.def("is_tracing", [] { return is_recorded(Recorded::kSpans); }, "Returns whether a trace is open.");
   internal.def(
       "trace_begin", [] { return recorded_begin_ns(Recorded::kSpans); },
       "Returns the time in ns while a trace is open, else 0.");
   internal.def("trace_clock", [] { return clock_ns(); }, "Returns the time in ns.");
   internal.def("set_trace_process", &set_trace_process, py::arg("process"),
-               "Sets the process of events of this thread; -1 for that of the trace.");
+               "Sets the process of this thread's events; -1 for the process of the trace.");
   internal.def("trace_event", &trace_event, py::arg("kind"), py::arg("name"), py::arg("detail"), py::arg("begin"),
                py::arg("process") = -1, py::arg("bytes") = 0, py::arg("meeting") = 0,
                "Adds an event that ends now to open traces, with the line of the program.");
-  internal.def(
-      "trace_collective", &trace_collective, py::arg("rendezvous"), py::arg("position"), py::arg("name"),
-      py::arg("operation"), py::arg("members"), py::arg("process"), py::arg("meeting"),
-      "Adds the collective that a participant completes to open traces; `members` has the device and the line of "
-      "each participant, and `meeting` is 0 for one within the process.");
+  internal.def("trace_collective", &trace_collective, py::arg("rendezvous"), py::arg("position"), py::arg("name"),
+               py::arg("operation"), py::arg("members"), py::arg("process"), py::arg("meeting"),
+               R"(Adds the collective that a participant completes to open traces.
+
+`members` has the device and the line of each participant; `meeting` is 0 for a collective within the process.
+)");
   internal.def("trace_meetings", &meetings_of, py::arg("events"),
                "Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.");
   internal.def(

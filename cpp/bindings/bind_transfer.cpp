@@ -173,7 +173,7 @@ void bind_host_copy(py::module_& module) {
         return call_python(python_modules::kHostCopy, "copy_to_host_async", self);
       },
       py::name("copy_to_host_async"), py::is_method(array),
-      "Starts to copy the value to the host and returns a HostCopy at once. np.asarray(x) then uses that copy.");
+      "Starts to copy the value to the host, and returns a HostCopy at once, which np.asarray(x) then uses.");
   internal.def("copy_to_host", &copy_to_host, py::arg("array"));
 }
 
@@ -199,10 +199,9 @@ void bind_transfer(py::module_& module) {
       py::arg("x"), py::arg("device"), py::arg("donate"), py::arg("may_alias"));
   internal.def("put_leaves", &put_leaves, py::arg("leaves"), py::arg("targets"), py::arg("donate"),
                py::arg("may_alias"), py::arg("path_of"), py::arg("explicit") = true);
-  internal.def(
-      "moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
-      "Returns an Array with another sharding of the same world, moved as device_put moves it. Buffers that are "
-      "in place already are shared.");
+  internal.def("moved", &move_array, py::arg("array"), py::arg("sharding"), py::arg("committed"),
+               "Returns an Array with another sharding of the same world, as device_put does. Shares the buffers "
+               "that are already in place.");
   internal.def(
       "check_int", [](const py::int_& x, const std::string& operation) { check_int(x, operation); }, py::arg("x"),
       py::arg("operation"), "Raises OverflowError for an int that neither int64 nor uint64 holds.");
@@ -271,7 +270,8 @@ Raises:
         return scopes_matter() && guard_verdict(transfer_guards(), transfer_direction_from_name(direction),
                                                 is_explicit) != GuardVerdict::kAllow;
       },
-      py::arg("direction"), py::arg("explicit"), "Whether the guards of this context log or refuse such a transfer.");
+      py::arg("direction"), py::arg("explicit"),
+      "Returns whether the guards of this context log or refuse a transfer in this direction.");
   bind_host_copy(module);
 }
 

@@ -78,8 +78,8 @@ void bind_transfer_recording(py::module_& module) {
       .def(py::init([] { return std::make_unique<TransferRecording>(); }))
       .def("stop", by_reference(&TransferRecording::stop))
       .def("routes", &routes_of,
-           "Rows of direction, source, kind of its device, destination, kind of its device, calls and bytes.")
-      .def("lines", &lines_of, "Rows of direction, file, line, calls and bytes.");
+           "Returns rows of (direction, source, its device kind, destination, its device kind, calls, bytes).")
+      .def("lines", &lines_of, "Returns rows of (direction, file, line, calls, bytes).");
   internal.def("host_result", &host_result, py::arg("sharding"), py::arg("shape"), py::arg("dtype"),
                py::arg("operation"), py::arg("repair") = "",
                R"(Checks the transfer guards for a result that is written to an ndarray, and records its transfer.

@@ -392,8 +392,8 @@ PyCFunction as_method() {
 std::array<PyMethodDef, 11> g_functions = {{
     {"tree_open", as_method<&tree_open>(), METH_FASTCALL,
      "tree_open(tree: object, plain: set, one_level: collections.abc.Callable, is_leaf: collections.abc.Callable | "
-     "None, keys_of: collections.abc.Callable | None) -> tuple | None\n\nReturns the leaves and the node of a tree, where "
-     "the node of a leaf is None; None for a tree of too many levels."},
+     "None, keys_of: collections.abc.Callable | None) -> tuple | None\n\n"
+     "Returns (leaves, node) of a tree, or None for a tree of too many levels. The node of a leaf is None."},
     {"tree_build", as_method<&tree_build>(), METH_FASTCALL,
      "tree_build(node: object, leaves: list, make_node: collections.abc.Callable) -> typing.Any\n\nReturns the tree "
      "of a node with these leaves."},
@@ -406,7 +406,8 @@ std::array<PyMethodDef, 11> g_functions = {{
     {"tree_rows", as_method<&tree_rows>(), METH_FASTCALL,
      "tree_rows(node: object) -> list\n\nReturns the rows of a node for a pickle."},
     {"tree_of_rows", as_method<&tree_of_rows>(), METH_FASTCALL,
-     "tree_of_rows(rows: list) -> typing.Any\n\nReturns the node of these rows. Raises TypeError for other lists."},
+     "tree_of_rows(rows: list) -> typing.Any\n\n"
+     "Returns the node from which tree_rows() made these rows. Raises TypeError for other lists."},
     {"tree_num_leaves", as_method<&tree_num_leaves>(), METH_FASTCALL,
      "tree_num_leaves(node: object) -> int\n\nReturns the number of leaves of a node. Raises RecursionError if it has "
      "too many levels."},

@@ -97,8 +97,10 @@ __attribute__((no_sanitize("address"))) PyObject* call_sleeping_at_exit(PyObject
 PyMethodDef g_functions[] = {
     {"call_sleeping_at_exit", fast(&call_sleeping_at_exit), METH_FASTCALL,
      "call_sleeping_at_exit(function: object, x: object) -> object\n\n"
-     "Calls function(x). A thread that CPython ends meanwhile, at interpreter exit, sleeps here: the frames of other "
-     "extensions that called this function are not unwound."},
+     R"(Calls function(x), and lets the thread sleep forever if CPython ends it meanwhile, at interpreter exit.
+
+Otherwise CPython would unwind the frames of other extensions that called this function.
+)"},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
@@ -149,7 +151,7 @@ void install_gil_guards(py::module_& module) {
   lock_check::set_gil_hook(&holds_gil);
 #endif
   bind_python_owners(module);
-  internal.def("close", &shut_down_at_exit, "Ends all workers, with a limit of time. Registered with atexit.");
+  internal.def("close", &shut_down_at_exit, "Ends all workers, within a time limit. Registered with atexit.");
   py::module_::import("atexit").attr("register")(internal.attr("close"));
   internal.def(
       "shutdown",

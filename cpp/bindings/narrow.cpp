@@ -65,7 +65,8 @@ void bind_narrow(py::module_& module) {
         return leaf.keep;
       },
       py::arg("x"), py::arg("operation"), py::arg("path") = "",
-      "Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.");
+      "Returns the ndarray to place in this context for an array or number; narrows 64-bit data if x64 "
+      "is off.");
 }
 
 }  // namespace artifex_devices::bindings

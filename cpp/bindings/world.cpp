@@ -296,8 +296,20 @@ Example:
       py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"),
       py::arg("allocator") = py::none(), py::arg("asynchronous") = true, py::arg("platform") = "cpu",
       py::arg("device_kind") = py::none(), py::arg("seed") = py::none(), py::arg("devices_per_gpu") = 1,
-      "`device_kind`: a GPU of the catalogue, for the platform \"gpu\". `seed`: copies are deferred, in an order drawn "
-      "from it. `devices_per_gpu`: for the platform \"cuda\", in tests.");
+      R"(Creates a client.
+
+Args:
+    machine: Machine of the devices; None for this machine.
+    num_devices: Number of devices, or None for the machine's default.
+    bytes_limit: Limit of each device in bytes, or None.
+    compile_only: Whether the devices have no memory.
+    allocator: Fields of a GpuAllocatorConfig (kind, fraction, preallocate, collective bytes), or None.
+    asynchronous: Whether copies may still run when their call has returned.
+    platform: "cpu", "gpu" (emulated) or "cuda".
+    device_kind: Name of a GPU in the catalogue, for the platform "gpu".
+    seed: For tests: copies are deferred, in an order drawn from this seed.
+    devices_per_gpu: For tests: number of devices on each GPU of the platform "cuda".
+)");
   internal.def("push_world", &push_world, py::arg("client"));
   internal.def("pop_world", &pop_world, py::arg("world"));
   py::class_<WorldScope>(internal, "WorldScope", "Context manager of `simulate`: opens a world and leaves it.")
@@ -305,7 +317,10 @@ Example:
              return std::make_unique<WorldScope>(std::move(make), all_threads, std::move(make_outer));
            }),
            py::arg("make"), py::arg("all_threads"), py::arg("make_outer") = py::none(),
-           "`make_outer`: creates the client of a world around it, or None.")
+           R"(Creates the context manager.
+
+`make` creates the client of the world. `make_outer` creates the client of a world around it, or is None.
+)")
       .def("__enter__", by_reference(&WorldScope::enter), "Opens the world and returns its client.")
       .def(
           "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },
@@ -321,7 +336,8 @@ Example:
         return client;
       },
       py::arg("platform"),
-      "Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.");
+      "Returns the client of a platform in the calling context, or None. The CPU is available in "
+      "addition to GPUs.");
   internal.def(
       "cuda_report",
       [] {

@@ -57,27 +57,30 @@ __all__: list[str] = [
 
 def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, str]:
     """
-    (min, optimal, critical, max_memory or None, notes) of the table; batch sizes in examples.
+    Returns (min, optimal, critical, max_memory or None, notes) for a HardwareType's value; batch sizes in examples.
+
+    Raises:
+        ValueError: `hardware_type` is not a HardwareType's value.
     """
 
 def cache_elements(shape: dict[typing.Any, typing.Any], tokens: int) -> int:
     """
-    Elements of the KV cache of a sequence.
+    Returns the number of elements in the KV cache of a sequence of `tokens` tokens.
     """
 
 def cluster_of_device(device: artifex_devices._core.Device) -> artifex_devices._core.Cluster:
     """
-    The Cluster that a device belongs to, or None.
+    Returns the Cluster that a device belongs to, or None.
     """
 
 def collective_bytes(op: str, bytes: float, devices: int) -> tuple[float, float]:
     """
-    (bytes that a device receives, bytes of its input and result) of a collective.
+    Returns (bytes that a device receives, bytes of its input and result) of a collective.
     """
 
 def collective_terms(op: str, bytes: float, devices: int, groups: int, executor: str, cache_bytes: int) -> list[float]:
     """
-    COPY_TERMS, then PROGRAM_TERMS, of one program with one collective.
+    Returns the COPY_TERMS, then the PROGRAM_TERMS, of one program with one collective.
     """
 
 def copy_terms(
@@ -88,23 +91,23 @@ def copy_terms(
     cache_bytes: int,
 ) -> tuple[typing.Any, ...]:
     """
-    (COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.
+    Returns (COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.
     """
 
 def critical_batch(peak_flops: float, memory_bandwidth: float, weight_bytes: float) -> float:
     """
-    Batch from which arithmetic is the limit, for batches far below the sides of the weight matrix.
+    Returns the batch size from which arithmetic is the limit, if it is far smaller than the weight matrix's sides.
     """
 
 def default_efficiency(cluster: artifex_devices._core.Cluster) -> dict[typing.Any, typing.Any]:
     """
-    (number, source) of each factor of a cluster's chip, by name.
+    Returns (number, source) of each factor of a cluster's chip, by name.
     """
 
 def derived_batch_size(hardware: str) -> typing.Any: ...
 def efficiency_mistakes(efficiency: dict[typing.Any, typing.Any]) -> str:
     """
-    Everything that is wrong with factors; empty if nothing.
+    Returns the text of every mistake in factors; empty if there is none.
     """
 
 def exact_critical_batch(
@@ -117,12 +120,12 @@ def exact_critical_batch(
     output_bytes: float,
 ) -> float | None:
     """
-    The same with activations counted; None: never compute-bound.
+    Returns the batch size from which arithmetic is the limit, activations counted; None if memory always is.
     """
 
 def executor_for(op: str, bytes: float, devices: int, threads_bytes: float) -> str:
     """
-    The executor that shard_map chooses for such blocks.
+    Returns the executor that shard_map chooses for a collective of `bytes` bytes: "cooperative" or "threads".
     """
 
 def fit_profile(
@@ -137,14 +140,24 @@ def fit_profile(
     source: str,
 ) -> dict[typing.Any, typing.Any]:
     """
-    Factors and overlap that fit the parts of a profiled step, expected seconds before and after, and notes.
+    Fits the factors of a chip to the parts of a profiled step.
+
+    Returns:
+        dict of `factors`, `overlap`, the expected seconds `before` and `after` the fit, and `notes`.
     """
 
 def fit_relative(
     terms: collections.abc.Sequence[collections.abc.Sequence[float]], seconds: collections.abc.Sequence[float]
 ) -> tuple[typing.Any, ...]:
     """
-    (coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.
+    Fits non-negative coefficients of terms to measured seconds by least squares of relative errors.
+
+    Args:
+        terms: One list of terms for each sample.
+        seconds: Measured seconds of each sample.
+
+    Returns:
+        (coefficient of each term, relative error of each sample).
     """
 
 def fit_training(
@@ -154,12 +167,19 @@ def fit_training(
     efficiency: dict[typing.Any, typing.Any],
 ) -> tuple[typing.Any, ...]:
     """
-    (number, source) of each fitted factor by name, and the seconds of each step with them. `steps`: shape, cluster, configuration and measured seconds of each.
+    Fits factors to measured training steps.
+
+    Args:
+        steps: (shape, cluster, configuration, measured seconds) of each step.
+        efficiency: Factors to start from.
+
+    Returns:
+        ((number, source) of each fitted factor, by name; seconds of each step with these factors).
     """
 
 def ideal_efficiency() -> dict[typing.Any, typing.Any]:
     """
-    (number, source) of each factor without losses, by name.
+    Returns (number, source) of each factor of ideal hardware without losses, by name.
     """
 
 def least_memory(
@@ -169,22 +189,24 @@ def least_memory(
     devices: int,
 ) -> typing.Any:
     """
-    The configuration on so many devices of such hosts that needs the least of the limits of memory, or None.
+    Returns the configuration on `devices` devices that needs the smallest fraction of its memory, as a dict, or None.
     """
 
 def max_memory_batch_size(free_bytes: int, bytes_per_example: int, model_state_bytes: int) -> int:
     """
-    Number of examples that fit in memory beside the model state. A model, not a measurement.
+    Returns the number of examples that fit in memory together with the model state, as a model estimates it.
     """
 
 def mesh_shapes(devices: int, most_axes: int) -> list[list[int]]:
     """
-    Every ordered product of 1 to `most_axes` factors of 2 or more.
+    Returns every list of 1 to `most_axes` factors, each 2 or more, whose product is `devices`; [1] for one device.
     """
 
 def network_of_device(device: artifex_devices._core.Device) -> artifex_devices._core.Cluster:
     """
-    What joins the devices of a client: their Cluster, or the links of GPUs of the catalogue; or None.
+    Returns a Cluster that describes the links between the devices of a device's client, or None if they are unknown.
+
+    It is the Cluster that the device belongs to, or describes the links of GPUs in the catalogue.
     """
 
 def pipeline_timeline(
@@ -195,7 +217,7 @@ def pipeline_timeline(
     backward: collections.abc.Sequence[float],
 ) -> list[typing.Any]:
     """
-    (stage, microbatch, chunk, is_backward, start, end) of each pass of a pipeline.
+    Returns (stage, microbatch, chunk, is_backward, start, end) of each pass of a pipeline; times in seconds.
     """
 
 def plan_collective(
@@ -207,7 +229,9 @@ def plan_collective(
     pairs: collections.abc.Sequence[tuple[int, int]],
 ) -> dict[typing.Any, typing.Any]:
     """
-    Algorithms of one collective, cheapest first, and its bound, as a dict. `groups` empty: those along `axes`.
+    Returns a dict of the algorithms for one collective, fastest first, and of its lower bound.
+
+    `groups` lists the ids of the devices in each group; if it is empty, the groups along `axes` of the cluster are used.
     """
 
 def plan_inference(
@@ -217,7 +241,7 @@ def plan_inference(
     efficiency: dict[typing.Any, typing.Any],
 ) -> dict[typing.Any, typing.Any]:
     """
-    Memory and seconds of prefill and decoding, as a dict.
+    Returns a dict of the memory and the seconds of prefill and decoding.
     """
 
 def plan_reshard(
@@ -230,7 +254,7 @@ def plan_reshard(
     strategy: str | None,
 ) -> dict[typing.Any, typing.Any]:
     """
-    A plan from one sharding to another, and the plan by the other strategy, as a dict.
+    Returns a dict of the plan from one sharding to another, and of the plan by the other strategy.
     """
 
 def plan_step(
@@ -241,7 +265,14 @@ def plan_step(
     rules: collections.abc.Sequence[int],
 ) -> dict[typing.Any, typing.Any]:
     """
-    Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one number for each logical axis.
+    Returns a dict of the work, memory and seconds of a step on each device of a mesh.
+
+    Args:
+        model: Description of the step.
+        cluster: Cluster that the devices belong to.
+        mesh: Mesh of the cluster's devices.
+        axis_names: Names of the mesh axes.
+        rules: Mesh axes of each logical axis, one bit for each mesh axis.
     """
 
 def plan_training(
@@ -252,17 +283,21 @@ def plan_training(
     devices: int,
 ) -> dict[typing.Any, typing.Any]:
     """
-    Memory and seconds of a training step on the first `devices` of a cluster, as a dict.
+    Returns a dict of the memory and seconds of a training step on the first `devices` devices of a cluster.
     """
 
 def profile_parts(spans: collections.abc.Sequence[tuple[str, float, float]], steps: int) -> tuple[typing.Any, ...]:
     """
-    Seconds of a step by kind: busy and alone, then idle and all. `spans`: kind, begin and end of each.
+    Returns (busy, alone, idle, all) seconds of one profiled step; busy and alone are dicts by kind.
+
+    Args:
+        spans: (kind, begin, end) of each span, in seconds.
+        steps: Number of steps that the spans cover.
     """
 
 def published_efficiency(cluster: artifex_devices._core.Cluster) -> dict[typing.Any, typing.Any]:
     """
-    (number, source) of each factor of a cluster's chip by name, without fits to training runs.
+    Returns (number, source) of each factor of a cluster's chip, by name, without fits to training runs.
     """
 
 def reshard_copies(
@@ -273,7 +308,7 @@ def reshard_copies(
     cluster: artifex_devices._core.Cluster | None,
 ) -> list[typing.Any]:
     """
-    (source device, destination device, (begin, end) of each dimension, bytes) of every direct copy.
+    Returns (source device, destination device, (begin, end) of each dimension, bytes) of every direct copy.
     """
 
 def reshard_ingress(
@@ -283,7 +318,9 @@ def reshard_ingress(
     destination: artifex_devices._core.Sharding,
 ) -> tuple[typing.Any, ...]:
     """
-    (ids of the destination's devices, bytes that each must receive at least): int64 ndarrays.
+    Returns two int64 ndarrays, with one element for each device of the destination.
+
+    They hold the id of the device, and the number of bytes that it must receive at least.
     """
 
 def reshard_svg(
@@ -309,22 +346,25 @@ def search_training(
     progress: typing.Any,
 ) -> dict[typing.Any, typing.Any]:
     """
-    The best configurations of a space, as a dict.
+    Searches a space for the configurations with the shortest steps.
+
+    Returns:
+        dict of lists of configurations (`options`, `front`, `nearest`), and of the numbers of examined configurations.
     """
 
 def shape_parameters(shape: dict[typing.Any, typing.Any]) -> dict[typing.Any, typing.Any]:
     """
-    The arguments of ShapeParameters.
+    Returns the arguments of ShapeParameters, as a dict.
     """
 
 def shape_problems(shape: dict[typing.Any, typing.Any]) -> list[str]:
     """
-    Everything that is inconsistent in the sizes of a decoder, one text each.
+    Returns every inconsistency in the sizes of a decoder, as one text each.
     """
 
 def step_mistakes(model: dict[typing.Any, typing.Any]) -> list[str]:
     """
-    Everything that is inconsistent in a described step, one text each.
+    Returns every inconsistency in a described step, as one text each.
     """
 
 def suggest_steps(
@@ -337,7 +377,9 @@ def suggest_steps(
     progress: typing.Any,
 ) -> dict[typing.Any, typing.Any]:
     """
-    The best meshes and rules for a step, with plans and reasons. `meshes`: sizes, and device ids by position.
+    Searches for the meshes and rules with the shortest step. Returns their plans and reasons in a dict.
+
+    `meshes` has the axis sizes of each mesh, and its device ids by position.
     """
 
 def suggestion_candidates(
@@ -346,7 +388,7 @@ def suggestion_candidates(
     sharded_axes: collections.abc.Sequence[int],
 ) -> int:
     """
-    The number that `progress` of suggest_steps counts up to.
+    Returns the number that `progress` of suggest_steps counts up to.
     """
 
 def training_collective_seconds(
@@ -358,12 +400,14 @@ def training_collective_seconds(
     sharp: bool = False,
 ) -> float:
     """
-    Seconds of a collective over the first devices of a cluster, as plan_training prices it; with `sharp`, switches between nodes may sum.
+    Returns the seconds that plan_training expects for a collective over the first devices of a cluster.
+
+    With `sharp`, switches between nodes may compute the sums.
     """
 
 def training_groups(space: dict[typing.Any, typing.Any]) -> int:
     """
-    The number that `progress` of search_training counts up to.
+    Returns the number that `progress` of search_training counts up to.
     """
 
 def validate_batch_size(
@@ -375,7 +419,7 @@ def validate_batch_size(
     warn_suboptimal: bool,
 ) -> tuple[bool, str]:
     """
-    (is_valid, message) for a batch size on hardware of this name with these recommended sizes, all in examples.
+    Returns (is_valid, message) for a batch size on the named hardware with these recommended sizes, all in examples.
     """
 
 COPY_TERMS: tuple[typing.Any, ...] = (

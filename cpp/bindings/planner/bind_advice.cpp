@@ -31,10 +31,15 @@ void bind_advice(py::module_& module) {
                               advice.max_memory_batch_size, std::string(advice.notes));
       },
       py::arg("hardware_type"),
-      "(min, optimal, critical, max_memory or None, notes) of the table; batch sizes in examples.");
+      R"(Returns (min, optimal, critical, max_memory or None, notes) for a HardwareType's value; batch sizes in examples.
+
+Raises:
+    ValueError: `hardware_type` is not a HardwareType's value.
+)");
   module.def("max_memory_batch_size", &max_memory_batch_size, py::arg("free_bytes"), py::arg("bytes_per_example"),
              py::arg("model_state_bytes"),
-             "Number of examples that fit in memory beside the model state. A model, not a measurement.");
+             "Returns the number of examples that fit in memory together with the model state, as a model "
+             "estimates it.");
   module.def(
       "validate_batch_size",
       [](int64_t batch_size, const std::string& hardware, int64_t least, int64_t optimal, int64_t critical,
@@ -49,7 +54,8 @@ void bind_advice(py::module_& module) {
       },
       py::arg("batch_size"), py::arg("hardware"), py::arg("min_batch_size"), py::arg("optimal_batch_size"),
       py::arg("critical_batch_size"), py::arg("warn_suboptimal"),
-      "(is_valid, message) for a batch size on hardware of this name with these recommended sizes, all in examples.");
+      "Returns (is_valid, message) for a batch size on the named hardware with these recommended sizes, "
+      "all in examples.");
   module.def(
       "derived_batch_size",
       [](const std::string& hardware) -> py::object {
@@ -66,7 +72,8 @@ void bind_advice(py::module_& module) {
         return make_roofline(peak_flops, bandwidth).critical_batch(weight_bytes);
       },
       py::arg("peak_flops"), py::arg("memory_bandwidth"), py::arg("weight_bytes"),
-      "Batch from which arithmetic is the limit, for batches far below the sides of the weight matrix.");
+      "Returns the batch size from which arithmetic is the limit, if it is far smaller than the weight "
+      "matrix's sides.");
   module.def(
       "exact_critical_batch",
       [](double peak_flops, double bandwidth, int64_t inputs, int64_t outputs, double input_bytes, double weight_bytes,
@@ -76,7 +83,8 @@ void bind_advice(py::module_& module) {
       },
       py::arg("peak_flops"), py::arg("memory_bandwidth"), py::arg("inputs"), py::arg("outputs"), py::arg("input_bytes"),
       py::arg("weight_bytes"), py::arg("output_bytes"),
-      "The same with activations counted; None: never compute-bound.");
+      "Returns the batch size from which arithmetic is the limit, activations counted; None if memory "
+      "always is.");
 }
 
 }  // namespace artifex_devices::planner::bindings

@@ -50,7 +50,8 @@ void bind_calibration(py::module_& module) {
   module.attr("PROGRAM_COLLECTIVES") = py::tuple(py::cast(kKindNames<ProgramCollective>));
   module.def("copy_terms", &copy_terms_of, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"), py::arg("cache_bytes"),
-             "(COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.");
+             "Returns (COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of "
+             "this process.");
   module.def(
       "collective_terms",
       [](const std::string& op, double bytes, int64_t devices, int64_t groups, const std::string& executor,
@@ -63,7 +64,7 @@ void bind_calibration(py::module_& module) {
         return all;
       },
       py::arg("op"), py::arg("bytes"), py::arg("devices"), py::arg("groups"), py::arg("executor"),
-      py::arg("cache_bytes"), "COPY_TERMS, then PROGRAM_TERMS, of one program with one collective.");
+      py::arg("cache_bytes"), "Returns the COPY_TERMS, then the PROGRAM_TERMS, of one program with one collective.");
   module.def(
       "executor_for",
       [](const std::string& op, double bytes, int64_t devices, double threads_bytes) {
@@ -71,10 +72,18 @@ void bind_calibration(py::module_& module) {
         return std::string(to_string(executor_for(kind, bytes, devices, threads_bytes)));
       },
       py::arg("op"), py::arg("bytes"), py::arg("devices"), py::arg("threads_bytes"),
-      "The executor that shard_map chooses for such blocks.");
-  module.def(
-      "fit_relative", &fit, py::arg("terms"), py::arg("seconds"),
-      "(coefficients, relative errors): non-negative least squares of relative errors; one list of terms per sample.");
+      "Returns the executor that shard_map chooses for a collective of `bytes` bytes: \"cooperative\" or "
+      "\"threads\".");
+  module.def("fit_relative", &fit, py::arg("terms"), py::arg("seconds"),
+             R"(Fits non-negative coefficients of terms to measured seconds by least squares of relative errors.
+
+Args:
+    terms: One list of terms for each sample.
+    seconds: Measured seconds of each sample.
+
+Returns:
+    (coefficient of each term, relative error of each sample).
+)");
 }
 
 }  // namespace artifex_devices::planner::bindings

@@ -60,11 +60,19 @@ py::dict profile_fit_of(const TransformerShape& shape, const std::shared_ptr<Clu
 
 void bind_profile_fit(py::module_& module) {
   module.def("profile_parts", &profile_parts_of, py::arg("spans"), py::arg("steps"),
-             "Seconds of a step by kind: busy and alone, then idle and all. `spans`: kind, begin and end of each.");
-  module.def(
-      "fit_profile", &profile_fit_of, py::arg("shape"), py::arg("cluster"), py::arg("config"), py::arg("stage"),
-      py::arg("busy"), py::arg("alone"), py::arg("idle"), py::arg("efficiency"), py::arg("source"),
-      "Factors and overlap that fit the parts of a profiled step, expected seconds before and after, and notes.");
+             R"(Returns (busy, alone, idle, all) seconds of one profiled step; busy and alone are dicts by kind.
+
+Args:
+    spans: (kind, begin, end) of each span, in seconds.
+    steps: Number of steps that the spans cover.
+)");
+  module.def("fit_profile", &profile_fit_of, py::arg("shape"), py::arg("cluster"), py::arg("config"), py::arg("stage"),
+             py::arg("busy"), py::arg("alone"), py::arg("idle"), py::arg("efficiency"), py::arg("source"),
+             R"(Fits the factors of a chip to the parts of a profiled step.
+
+Returns:
+    dict of `factors`, `overlap`, the expected seconds `before` and `after` the fit, and `notes`.
+)");
 }
 
 }  // namespace artifex_devices::planner::bindings

@@ -121,17 +121,23 @@ py::dict collective_dict(const std::string& op, double bytes, const std::shared_
 void bind_reshard(py::module_& module) {
   module.def("plan_reshard", &reshard_dict, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"), py::arg("cluster"), py::arg("memory_limit"), py::arg("strategy"),
-             "A plan from one sharding to another, and the plan by the other strategy, as a dict.");
+             "Returns a dict of the plan from one sharding to another, and of the plan by the other strategy.");
   module.def("reshard_ingress", &reshard_ingress, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"),
-             "(ids of the destination's devices, bytes that each must receive at least): int64 ndarrays.");
+             R"(Returns two int64 ndarrays, with one element for each device of the destination.
+
+They hold the id of the device, and the number of bytes that it must receive at least.
+)");
   module.def("reshard_copies", &reshard_copies, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"), py::arg("cluster"),
-             "(source device, destination device, (begin, end) of each dimension, bytes) of every direct copy.");
+             "Returns (source device, destination device, (begin, end) of each dimension, bytes) of every "
+             "direct copy.");
   module.def("plan_collective", &collective_dict, py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"),
              py::arg("groups"), py::arg("pairs"),
-             "Algorithms of one collective, cheapest first, and its bound, as a dict. `groups` empty: those along "
-             "`axes`.");
+             R"(Returns a dict of the algorithms for one collective, fastest first, and of its lower bound.
+
+`groups` lists the ids of the devices in each group; if it is empty, the groups along `axes` of the cluster are used.
+)");
   module.def(
       "collective_bytes",
       [](const std::string& op, double bytes, int64_t devices) {
@@ -139,16 +145,19 @@ void bind_reshard(py::module_& module) {
         return py::make_tuple(found.received, found.peak);
       },
       py::arg("op"), py::arg("bytes"), py::arg("devices"),
-      "(bytes that a device receives, bytes of its input and result) of a collective.");
+      "Returns (bytes that a device receives, bytes of its input and result) of a collective.");
   // Python's handles are of mutable clusters; none of their methods changes one.
   module.def(
       "cluster_of_device",
       [](const Device& device) { return std::const_pointer_cast<Cluster>(cluster_of(device.client())); },
-      py::arg("device"), "The Cluster that a device belongs to, or None.");
+      py::arg("device"), "Returns the Cluster that a device belongs to, or None.");
   module.def(
       "network_of_device", [](const Device& device) { return std::const_pointer_cast<Cluster>(network_of(device)); },
       py::arg("device"),
-      "What joins the devices of a client: their Cluster, or the links of GPUs of the catalogue; or None.");
+      R"(Returns a Cluster that describes the links between the devices of a device's client, or None if they are unknown.
+
+It is the Cluster that the device belongs to, or describes the links of GPUs in the catalogue.
+)");
 }
 
 }  // namespace artifex_devices::planner::bindings

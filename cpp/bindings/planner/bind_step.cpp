@@ -149,19 +149,29 @@ int64_t candidates_of(const StepDescription& description, Meshes meshes, std::ve
 
 void bind_step(py::module_& module) {
   module.def("step_mistakes", &step_mistakes, py::arg("model"),
-             "Everything that is inconsistent in a described step, one text each.");
+             "Returns every inconsistency in a described step, as one text each.");
   module.def("plan_step", &plan_step_for, py::arg("model"), py::arg("cluster"), py::arg("mesh"), py::arg("axis_names"),
              py::arg("rules"),
-             "Work, memory and seconds of a step on each device of a mesh, as a dict. `rules`: mesh axes as bits, one "
-             "number for each logical axis.");
+             R"(Returns a dict of the work, memory and seconds of a step on each device of a mesh.
+
+Args:
+    model: Description of the step.
+    cluster: Cluster that the devices belong to.
+    mesh: Mesh of the cluster's devices.
+    axis_names: Names of the mesh axes.
+    rules: Mesh axes of each logical axis, one bit for each mesh axis.
+)");
   module.def("mesh_shapes", &mesh_shapes, py::arg("devices"), py::arg("most_axes"),
-             "Every ordered product of 1 to `most_axes` factors of 2 or more.");
+             "Returns every list of 1 to `most_axes` factors, each 2 or more, whose product is `devices`; [1] "
+             "for one device.");
   module.def("suggestion_candidates", &candidates_of, py::arg("model"), py::arg("meshes"), py::arg("sharded_axes"),
-             "The number that `progress` of suggest_steps counts up to.");
+             "Returns the number that `progress` of suggest_steps counts up to.");
   module.def("suggest_steps", &suggest_steps_for, py::arg("model"), py::arg("cluster"), py::arg("meshes"),
              py::arg("sharded_axes"), py::arg("overlaps"), py::arg("top"), py::arg("progress"),
-             "The best meshes and rules for a step, with plans and reasons. `meshes`: sizes, and device ids by "
-             "position.");
+             R"(Searches for the meshes and rules with the shortest step. Returns their plans and reasons in a dict.
+
+`meshes` has the axis sizes of each mesh, and its device ids by position.
+)");
 }
 
 }  // namespace artifex_devices::planner::bindings

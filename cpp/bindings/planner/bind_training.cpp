@@ -159,31 +159,41 @@ py::dict parameters_dict(const TransformerShape& shape) {
 
 void bind_shapes(py::module_& module) {
   module.def("shape_problems", &shape_problems, py::arg("shape"),
-             "Everything that is inconsistent in the sizes of a decoder, one text each.");
-  module.def("shape_parameters", &parameters_dict, py::arg("shape"), "The arguments of ShapeParameters.");
+             "Returns every inconsistency in the sizes of a decoder, as one text each.");
+  module.def("shape_parameters", &parameters_dict, py::arg("shape"),
+             "Returns the arguments of ShapeParameters, as a dict.");
   module.def(
       "cache_elements",
       [](const TransformerShape& shape, int64_t tokens) {
         check_shape(shape);
         return cache_elements(shape, tokens);
       },
-      py::arg("shape"), py::arg("tokens"), "Elements of the KV cache of a sequence.");
+      py::arg("shape"), py::arg("tokens"),
+      "Returns the number of elements in the KV cache of a sequence of `tokens` tokens.");
 }
 
 void bind_efficiency(py::module_& module) {
   module.def(
       "default_efficiency", [](const std::shared_ptr<Cluster>& cluster) { return default_efficiency(*cluster); },
-      py::arg("cluster"), "(number, source) of each factor of a cluster's chip, by name.");
+      py::arg("cluster"), "Returns (number, source) of each factor of a cluster's chip, by name.");
   module.def(
       "published_efficiency", [](const std::shared_ptr<Cluster>& cluster) { return published_efficiency(*cluster); },
       py::arg("cluster"),
-      "(number, source) of each factor of a cluster's chip by name, without fits to training runs.");
-  module.def("ideal_efficiency", &ideal_efficiency, "(number, source) of each factor without losses, by name.");
+      "Returns (number, source) of each factor of a cluster's chip, by name, without fits to training runs.");
+  module.def("ideal_efficiency", &ideal_efficiency,
+             "Returns (number, source) of each factor of ideal hardware without losses, by name.");
   module.def("efficiency_mistakes", &efficiency_mistakes, py::arg("efficiency"),
-             "Everything that is wrong with factors; empty if nothing.");
+             "Returns the text of every mistake in factors; empty if there is none.");
   module.def("fit_training", &fit_of, py::arg("steps"), py::arg("efficiency"),
-             "(number, source) of each fitted factor by name, and the seconds of each step with them. `steps`: shape, "
-             "cluster, configuration and measured seconds of each.");
+             R"(Fits factors to measured training steps.
+
+Args:
+    steps: (shape, cluster, configuration, measured seconds) of each step.
+    efficiency: Factors to start from.
+
+Returns:
+    ((number, source) of each fitted factor, by name; seconds of each step with these factors).
+)");
   module.def(
       "training_collective_seconds",
       [](const std::string& op, double bytes, const std::shared_ptr<Cluster>& cluster, int64_t devices,
@@ -193,8 +203,10 @@ void bind_efficiency(py::module_& module) {
       },
       py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("devices"), py::arg("efficiency"),
       py::arg("sharp") = false,
-      "Seconds of a collective over the first devices of a cluster, as plan_training prices it; with `sharp`, "
-      "switches between nodes may sum.");
+      R"(Returns the seconds that plan_training expects for a collective over the first devices of a cluster.
+
+With `sharp`, switches between nodes may compute the sums.
+)");
 }
 
 }  // namespace
@@ -218,11 +230,17 @@ void bind_training(py::module_& module) {
         return plan_dict(run_blocking([&] { return plan_training(shape, *cluster, config, efficiency, devices); }));
       },
       py::arg("shape"), py::arg("cluster"), py::arg("config"), py::arg("efficiency"), py::arg("devices"),
-      "Memory and seconds of a training step on the first `devices` of a cluster, as a dict.");
+      "Returns a dict of the memory and seconds of a training step on the first `devices` devices of a "
+      "cluster.");
   module.def("training_groups", &count_of_groups, py::arg("space"),
-             "The number that `progress` of search_training counts up to.");
+             "Returns the number that `progress` of search_training counts up to.");
   module.def("search_training", &search_dict, py::arg("shape"), py::arg("cluster"), py::arg("space"),
-             py::arg("efficiency"), py::arg("progress"), "The best configurations of a space, as a dict.");
+             py::arg("efficiency"), py::arg("progress"),
+             R"(Searches a space for the configurations with the shortest steps.
+
+Returns:
+    dict of lists of configurations (`options`, `front`, `nearest`), and of the numbers of examined configurations.
+)");
   module.def(
       "least_memory",
       [](const TransformerShape& shape, const std::shared_ptr<Cluster>& cluster, const TrainingSpace& space,
@@ -232,12 +250,14 @@ void bind_training(py::module_& module) {
         return found ? py::object(candidate_dict(*found)) : py::none();
       },
       py::arg("shape"), py::arg("cluster"), py::arg("space"), py::arg("devices"),
-      "The configuration on so many devices of such hosts that needs the least of the limits of memory, or None.");
+      "Returns the configuration on `devices` devices that needs the smallest fraction of its memory, as "
+      "a dict, or None.");
   module.def("plan_inference", &inference_dict, py::arg("shape"), py::arg("cluster"), py::arg("config"),
-             py::arg("efficiency"), "Memory and seconds of prefill and decoding, as a dict.");
+             py::arg("efficiency"), "Returns a dict of the memory and the seconds of prefill and decoding.");
   module.def("pipeline_timeline", &timeline_list, py::arg("schedule"), py::arg("microbatches"), py::arg("chunks"),
              py::arg("forward"), py::arg("backward"),
-             "(stage, microbatch, chunk, is_backward, start, end) of each pass of a pipeline.");
+             "Returns (stage, microbatch, chunk, is_backward, start, end) of each pass of a pipeline; times in "
+             "seconds.");
 }
 
 }  // namespace artifex_devices::planner::bindings

@@ -218,17 +218,17 @@ class Client:
 
     def close(self) -> None:
         """
-        Deletes its Arrays and refuses to place others. A second call does nothing.
+        Deletes the client's Arrays and refuses to place others. A second call does nothing.
 
         Memory is freed when its last view is gone. Arrays that other threads create at the same time may remain.
 
         Raises:
-            RuntimeError: It is an open world: the base client, or the client of an open `simulate` block.
+            RuntimeError: The client is an open world: the base client, or the client of an open `simulate` block.
         """
 
     def defragment(self) -> None:
         """
-        Returns cached free memory to the system, that of other clients too. Arrays do not move.
+        Returns cached free memory of all clients to the operating system. Arrays do not move.
         """
 
     def device_count(self) -> int:
@@ -238,12 +238,12 @@ class Client:
 
     def device_from_local_hardware_id(self, local_hardware_id: int) -> Device:
         """
-        Returns the device of this process with that local_hardware_id. Raises RuntimeError where there is none.
+        Returns the device of this process with this local_hardware_id. Raises RuntimeError if there is none.
         """
 
     def devices(self) -> list[Device]:
         """
-        Returns all devices, in order of id: a new list.
+        Returns a new list of all devices, in order of id.
         """
 
     def get_default_layout(
@@ -272,7 +272,7 @@ class Client:
 
     def host_id(self) -> int:
         """
-        Returns process_index(), of which this is the older name.
+        Returns process_index(). This is its older name.
         """
 
     def live_arrays(self) -> list[Array]:
@@ -290,7 +290,7 @@ class Client:
 
     def live_buffers(self) -> list[Array]:
         """
-        Returns live_arrays(), of which this is the older name.
+        Returns live_arrays(). This is its older name.
         """
 
     def local_device_count(self) -> int:
@@ -300,7 +300,7 @@ class Client:
 
     def local_devices(self, process_index: int | None = None) -> list[Device]:
         """
-        Returns a new list of the devices of one process in order of id; of this process by default.
+        Returns a new list of the devices of one process, by default this process, in order of id.
 
         Raises:
             ValueError: The process does not exist.
@@ -536,7 +536,9 @@ class Device:
     @property
     def memory_bytes(self) -> int:
         """
-        Number of bytes of memory: that of its NUMA node or cgroup divided by the devices on it. In a cluster that of the chip, 0 where unknown.
+        Number of bytes of memory: the device's share of its NUMA node or cgroup.
+
+        For a device of a cluster, the memory of its chip, or 0 if unknown.
         """
 
     @property
@@ -659,7 +661,7 @@ class DeviceList:
     @property
     def addressable_device_list(self) -> DeviceList:
         """
-        DeviceList of the devices of this process; the list itself if these are all. Raises ValueError if there are none.
+        DeviceList of the devices of this process; the same object if it has all devices. Raises ValueError if there are none.
         """
 
     @property
@@ -689,7 +691,7 @@ class DeviceList:
     @property
     def process_indices(self) -> set[int]:
         """
-        Ranks of the processes that addressable the devices (set of int).
+        Ranks of the processes that own the devices (set of int).
         """
 
 class DeviceAssignment:
@@ -744,12 +746,12 @@ class DeviceAssignment:
 
     def device_ordinal(self, replica: int, computation: int) -> int:
         """
-        Returns the device of one replica of one computation. Raises IndexError where there is none.
+        Returns the device of one replica of one computation. Raises IndexError if there is none.
         """
 
     def logical_ids_for_device(self, device_ordinal: int) -> tuple[int, int]:
         """
-        Returns the (replica, computation) that a device runs. Raises ValueError where it runs none.
+        Returns the (replica, computation) that a device runs. Raises ValueError if it runs none.
         """
 
     def replica_count(self) -> int:
@@ -1218,7 +1220,7 @@ class Mesh:
     @property
     def local_mesh(self) -> Mesh:
         """
-        Mesh of the box of this process's devices; in one process the mesh itself. Raises ValueError where they are not a box.
+        Mesh of this process's devices; the same object in one process. Raises ValueError if they are not a box of the mesh.
         """
 
     @property
@@ -1265,7 +1267,7 @@ class Sharding:
         self, global_shape: collections.abc.Sequence[int]
     ) -> dict[Device, tuple[slice, ...]]:
         """
-        Returns devices_indices_map of the devices of this process.
+        Returns devices_indices_map for the devices of this process only.
         """
 
     def check_compatible_aval(self, aval_shape: collections.abc.Sequence[int]) -> None:
@@ -1560,7 +1562,7 @@ class Array:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """
-        Returns DLPack's numbers for the memory: (1, 0) for the host's, (2, n) for that of CUDA's device n.
+        Returns DLPack's numbers for the memory: (1, 0) for host memory, (2, n) for the memory of CUDA device n.
         """
 
     def __eq__(self, other: object) -> Array:  # type: ignore[override]
@@ -1892,7 +1894,7 @@ class Array:
 
     def copy_to_host_async(self) -> artifex_devices._placement.async_copy.HostCopy:
         """
-        Starts to copy the value to the host and returns a HostCopy at once. np.asarray(x) then uses that copy.
+        Starts to copy the value to the host, and returns a HostCopy at once, which np.asarray(x) then uses.
         """
 
     def cumprod(
@@ -2229,7 +2231,9 @@ class Array:
 
     def unsafe_buffer_pointer(self) -> int:
         """
-        Address of the data of an Array on one device; valid while the Array is alive. Reading the address of memory of a GPU ends the process with a segmentation fault.
+        Returns the address of the data of an Array on one device, which is valid while the Array is alive.
+
+        Reading GPU memory through the address ends the process with a segmentation fault.
         """
 
     def var(
@@ -2538,7 +2542,7 @@ class Rendezvous:
     def __init__(self, participants: int) -> None: ...
     def arrive(self, participant: int, group: int, signature: int) -> int:
         """
-        Returns 0 for the last to arrive, which does the work and calls deliver; 1 to wait; 2 if the session has failed.
+        Returns 0 if this participant is the last: it does the work and calls deliver(); 1 if it must wait; 2 if the session failed.
         """
 
     def cancel(self) -> None:
@@ -2550,7 +2554,9 @@ class Rendezvous:
         self, participant: int, results: list[typing.Any], members: tuple[typing.Any, ...], made: list[typing.Any]
     ) -> None:
         """
-        Stores what the collective has made in `results`, at the positions of its members, and lets them go on. Ctrl-C comes before all of it or after.
+        Stores the collective's results in `results`, at the positions of its members, and lets the members continue.
+
+        Ctrl-C interrupts it before it has stored anything or after it has stored everything.
         """
 
     def finished(self, participant: int) -> None:
@@ -2580,7 +2586,7 @@ class Rendezvous:
 
     def wait(self, participant: int, seconds: float | None) -> bool:
         """
-        Waits until may_go. Returns False when the session failed or the timeout expired. Ctrl-C interrupts it.
+        Waits until may_go() is true. Returns False if the session failed or the timeout expired. Ctrl-C interrupts it.
         """
 
     @property
@@ -2614,12 +2620,12 @@ class Cluster:
     def _repr_html_(self) -> str | None: ...
     def describe(self) -> str:
         """
-        Formats lines of text about the parts: each number with its source.
+        Returns a text with one line for each part of the cluster, with the source of each number.
         """
 
     def devices(self) -> list[Device]:
         """
-        Returns devices to plan with: a new list, in order of id. They have no memory: placing data on them raises RuntimeError.
+        Returns a new list of devices to plan with, in order of id. Placing data on them raises RuntimeError.
 
         A device has `coords` and `core_on_chip` (in a torus), `slice_index`, `process_index` (of its host), `device_kind`,
         `platform` and `memory_bytes`. Ids count slice by slice, in a slice chip by chip with x fastest, on a chip core by core. As
@@ -2647,7 +2653,7 @@ class Cluster:
     @property
     def dims(self) -> tuple[int, ...]:
         """
-        Chips of a slice along each axis of the torus; one number without one.
+        Number of chips of a slice along each axis of the torus; a single number without a torus.
         """
 
     @property
@@ -2696,7 +2702,7 @@ class Cluster:
     @property
     def wraps(self) -> tuple[bool, ...]:
         """
-        Whether the ends of each axis of the torus are joined; () without one.
+        Whether the ends of each axis of the torus are joined; () without a torus.
         """
 
 def accelerator_catalogue() -> list[dict[str, typing.Any]]:
@@ -2711,21 +2717,25 @@ def catalogue_sources() -> list[tuple[str, str, str]]:
 
 def detect_hardware_type(platform: str, device_kind: str) -> str:
     """
-    HardwareType value of a device's platform and kind; "unknown" for chips that are not in the table.
+    Returns the HardwareType value for a device's platform and kind; "unknown" for chips that are not in the table.
     """
 
 def find_accelerator(by: str, text: str) -> str | None:
     """
-    Returns the name of the accelerator that `text` means, or None; `by` is "name", "kind" (what the device calls itself), "pci" ("10de:2330") or "type" (a HardwareType's value).
+    Returns the name of an accelerator in the catalogue, or None.
+
+    Args:
+        by: What `text` is: "name", "kind" (the device_kind), "pci" (such as "10de:2330") or "type" (a HardwareType's value).
+        text: The text to look up.
     """
 
 def get_topology_for_devices(devices: collections.abc.Sequence[Device]) -> DeviceTopology:
     """
-    Returns the topology of the devices' client: of all of its devices, as in JAX.
+    Returns the topology of all devices of the client that `devices` belong to, as in JAX.
 
     Raises:
         TypeError: `devices` is not a sequence of Device.
-        ValueError: It is empty, or the devices belong to different clients.
+        ValueError: `devices` is empty, or they belong to different clients.
     """
 
 def live_arrays() -> list[Array]:

@@ -242,7 +242,9 @@ class WorldScope:
         make_outer: collections.abc.Callable[[], Client | None] | None = None,
     ) -> None:
         """
-        `make_outer`: creates the client of a world around it, or None.
+        Creates the context manager.
+
+        `make` creates the client of the world. `make_outer` creates the client of a world around it, or is None.
         """
 
 class MemoryWindow:
@@ -302,12 +304,12 @@ class TransferRecording:
     def __init__(self) -> None: ...
     def lines(self) -> list[typing.Any]:
         """
-        Rows of direction, file, line, calls and bytes.
+        Returns rows of (direction, file, line, calls, bytes).
         """
 
     def routes(self) -> list[typing.Any]:
         """
-        Rows of direction, source, kind of its device, destination, kind of its device, calls and bytes.
+        Returns rows of (direction, source, its device kind, destination, its device kind, calls, bytes).
         """
 
     def stop(self) -> None: ...
@@ -320,17 +322,22 @@ class SavePart:
     def __init__(self, operation: str) -> None: ...
     def add_arrays(self, leaves: list[typing.Any]) -> tuple[typing.Any, ...]:
         """
-        Takes the boxes of the Arrays among the leaves that this process owns. Returns the client of the first Array that spans processes, None without one, and the numbers of the leaves that are not Arrays.
+        Adds the boxes that this process must write of the Arrays among the leaves.
+
+        Returns:
+            (client of the first Array that spans processes, or None; positions of the leaves that are not Arrays).
         """
 
     def add_ndarrays(self, ndarrays: dict[typing.Any, typing.Any], operation: str) -> None:
         """
-        Takes all of ndarrays, which must not change, and NumPy scalars, by their number in the leaves.
+        Adds complete ndarrays and NumPy scalars: a dict by their position among the leaves.
+
+        The ndarrays must not change before write() has returned.
         """
 
     def write(self, folder: str, names: collections.abc.Sequence[str], process: int) -> None:
         """
-        Writes the files of a process, with a name for each leaf, and waits for the storage.
+        Writes the files of a process, with a name for each leaf, and waits until the data is on storage.
         """
 
     @property
@@ -357,17 +364,22 @@ class StoredCheckpoint:
 
     def arrays(self, type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
         """
-        By name, an instance of a NamedTuple of number, shape, dtype or None, and stored type.
+        Returns a dict of name to `type`(number, shape, dtype or None, stored type), for each stored array.
         """
 
     def describe(self, array_type: type[typing.Any], part_type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
         """
-        By name, an instance of a NamedTuple of shape, dtype or None, stored type, parts, which are instances of one of file, origin, shape and bytes, and whether the shape is derived from the parts.
+        Returns a dict of name to `array_type`, for each stored array.
+
+        `array_type` is a NamedTuple class of (shape, dtype or None, stored type, parts, whether the shape is derived from the
+        parts); `part_type`, of its parts, is one of (file, origin, shape, bytes).
         """
 
     def read(self, requests: list[typing.Any], verify: bool, operation: str) -> int:
         """
-        Fills Arrays of empty() and ndarrays: (number of the stored array, destination) for each. Returns the number of bytes read.
+        Reads stored arrays into Arrays of empty() and ndarrays. Returns the number of bytes read.
+
+        `requests` has (number of the stored array, destination) for each.
         """
 
     @property
@@ -395,17 +407,19 @@ class ProcessMap:
     ) -> None: ...
     def groups_across(self, groups: collections.abc.Sequence[collections.abc.Sequence[int]]) -> typing.Any:
         """
-        Fields of a CrossProcessGroups: what of these groups spans processes, or None.
+        Returns the fields of a CrossProcessGroups for the groups that span processes, or None if there are none.
         """
 
     def meeting_sets(self) -> tuple[typing.Any, ...]:
         """
-        Every set of processes that collectives over these axes bring together with this one.
+        Returns every set of processes, with this process among them, that meet in collectives over axes of the mesh.
         """
 
     def same_parts(self, unnamed: collections.abc.Sequence[int]) -> typing.Any:
         """
-        Fields of a CrossProcessGroups: the processes with the same parts of a value sharded over all other axes, or None.
+        Returns the fields of a CrossProcessGroups for the processes that hold the same parts of a value, or None.
+
+        The value is sharded over all axes except `unnamed`.
         """
 
     @property
@@ -497,17 +511,17 @@ class Scheduler:
 
     def raised(self, me: typing.Any, is_own: bool) -> typing.Any:
         """
-        Returns None, as no participant begins after a failure.
+        Records that the participant's body raised. Returns None, because no participant begins after a failure.
         """
 
     def resumed(self, me: typing.Any) -> None:
         """
-        Reports that it has the turn again.
+        Records that the participant has the turn again.
         """
 
     def suspend(self, me: typing.Any) -> typing.Any:
         """
-        Suspends it and returns the switch to the participant with the next turn, or to the caller.
+        Suspends the participant. Returns the switch to the participant with the next turn, or to the caller.
         """
 
     def suspended(self) -> list[typing.Any]:
@@ -550,12 +564,15 @@ class MessageChain:
         self, memory: list[typing.Any], kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
     ) -> None:
         """
-        memory: of each lane a uint8 ndarray (slots, bytes of a piece), or None. The others as _SharedLanes.chain.
+        Creates the object.
+
+        `memory` has a uint8 ndarray of shape (slots, bytes of a piece), or None, for each lane. The other arguments are the same as
+        the arguments of SharedLanes.chain().
         """
 
     def advance(self) -> bool:
         """
-        Does what the messages so far permit. Returns whether everything is done but the last messages.
+        Continues as far as the messages so far allow. Returns whether everything except the last messages is done.
         """
 
     def begin_messages(self) -> list[typing.Any]:
@@ -580,7 +597,16 @@ class SharedLanes:
         self, before: int, after: int, kind: str, blocks: list[typing.Any], out: typing.Any, begin: int, handed_on: int
     ) -> Chain:
         """
-        Creates this process's part of a reduction of flat blocks. before, after: its peers in the chain, or -1. out: its share of the result, from element `begin` on. handed_on: end of the elements that processes before it need.
+        Creates this process's part of a reduction of flat blocks.
+
+        Args:
+            before: Process before this one in the chain, or -1.
+            after: Process after this one in the chain, or -1.
+            kind: "sum", "prod", "max" or "min".
+            blocks: Flat ndarrays to reduce.
+            out: This process's share of the result.
+            begin: Number of the first element of that share.
+            handed_on: End of the elements that processes before it need.
         """
 
     def post(self, receivers: collections.abc.Sequence[int], message: bytes) -> None:
@@ -627,7 +653,7 @@ class FlightRecorder:
     def __init__(self, path: str, process: int, process_count: int, host: str) -> None: ...
     def end(self, number: int, bytes: int = 0) -> None:
         """
-        Records that an event has ended well, and the bytes that this process sent and received.
+        Records that an event has succeeded, and the bytes that this process sent and received.
         """
 
     def exchange(self, text: str, in_shared_memory: bool) -> int:
@@ -637,7 +663,7 @@ class FlightRecorder:
 
     def fail(self, number: int, bytes: int = 0) -> None:
         """
-        Records that an event has ended by an error.
+        Records that an event has failed.
         """
 
     def group(self, processes: collections.abc.Sequence[int]) -> FlightGroup:
@@ -713,19 +739,25 @@ class SharedMeeting:
         self, lanes: SharedLanes, others: collections.abc.Sequence[int], mine: int, group: int, max_text: int
     ) -> None:
         """
-        others: the other members in the lanes. mine: the place of this process among all members.
+        Creates the object.
+
+        `others` has the numbers of the other members in the lanes; `mine` is the position of this process among all members.
         """
 
     def meet(
         self, kind: int, digest: bytes, payload: bytes, text: str, flight: FlightGroup | None = None
     ) -> list[bytes] | None:
         """
-        Sends a record. Returns the payload of each member (bytes) if all of them come soon to the same operation; None otherwise: then the records of the others are still to be taken from the lanes, and the event that began in the flight record, if there is one, is to be ended.
+        Sends a record and waits shortly for the records of the other members.
+
+        Returns:
+            The payload of each member (bytes) if all of them soon reach the same operation, else None. After None, the caller must
+            take the records of the others from the lanes, and end the event that began in the flight record, if there is one.
         """
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
         """
-        Sends a record, and leaves those of the others to be taken from the lanes.
+        Sends a record. The caller must take the records of the other members from the lanes.
         """
 
     @property
@@ -742,12 +774,15 @@ class TraceRecording:
     def __init__(self, process: int) -> None: ...
     def events(self) -> list[typing.Any]:
         """
-        Rows of kind, process, device, thread, name, detail, begin, end, time that a participant ran before (all in ns), planned and moved bytes, meeting, file and line.
+        Returns a row for each recorded event.
+
+        A row is (kind, process, device, thread, name, detail, begin, end, time that a participant ran before, planned bytes,
+        moved bytes, meeting, file, line), with times in ns.
         """
 
     def memory(self) -> list[typing.Any]:
         """
-        Rows of process, device, time in ns and bytes of arrays from then on.
+        Returns rows of (process, device, time in ns, bytes of arrays from that time on).
         """
 
     def stop(self) -> None:
@@ -769,7 +804,7 @@ class MeshDevices:
     @staticmethod
     def of_cluster(devices: list[typing.Any], text: collections.abc.Callable[..., typing.Any]) -> MeshDevices | None:
         """
-        None unless all devices are of one cluster.
+        Creates the object for the devices of one cluster; returns None for other devices.
         """
 
     def __init__(
@@ -782,28 +817,30 @@ class MeshDevices:
         without_coords: int,
     ) -> None:
         """
-        Rows are (id, x, y, z, core_on_chip, slice_index); `text` describes a device in error messages.
+        Creates the object.
+
+        `rows` has (id, x, y, z, core_on_chip, slice_index) of each device; `text` formats a device for error messages.
         """
 
     def exact_order(
         self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float], split: bool
     ) -> typing.Any:
         """
-        Positions of the devices for each place of the mesh, with the least modelled time.
+        Returns the position of the device at each place of the mesh with the least modelled time, as an int64 ndarray.
         """
 
     def explain(
         self, shape: collections.abc.Sequence[int], traffic: collections.abc.Sequence[float]
     ) -> tuple[typing.Any, ...]:
         """
-        (title, source, network, wraps, axes, axes by id, places).
+        Returns (title, source, network, wraps, axes, axes by id, places) for the devices in a mesh of `shape`.
         """
 
     def jax_order(
         self, shape: collections.abc.Sequence[int], contiguous: bool, split: bool
     ) -> numpy.typing.NDArray[typing.Any]:
         """
-        Positions of the devices for each place of the mesh, by JAX's rule.
+        Returns the position of the device at each place of the mesh, by JAX's rule, as an int64 ndarray.
         """
 
     @property
@@ -838,17 +875,23 @@ def all_reduce(
     kind: str, inputs: list[numpy.typing.NDArray[typing.Any]], out: numpy.typing.NDArray[typing.Any]
 ) -> None:
     """
-    Combines the inputs in their order, element by element, into `out`. `kind`: sum, prod, max or min. Strided inputs are copied.
+    Combines the inputs in their order, element by element, into `out`. Strided inputs are copied.
+
+    `kind` is "sum", "prod", "max" or "min".
     """
 
 def allocate_and_free(nbytes: int, times: int, touch: bool) -> None:
     """
-    Allocates a block of memory, writes to each of its pages where `touch` is set, and frees it, `times` times. For the benchmark family `threads`.
+    Allocates and frees a block of memory `times` times, for the benchmark family `threads`.
+
+    With `touch`, it writes to each page of the block.
     """
 
 def any_explicit(sharding: Sharding, axes: tuple[collections.abc.Hashable, ...]) -> bool:
     """
-    Whether one of the axes is Explicit: such a sharding may change only where the caller asks for it.
+    Returns whether one of the axes is Explicit.
+
+    An operation changes the sharding over Explicit axes only if the caller asks for it.
     """
 
 def array_from_callback(
@@ -881,7 +924,9 @@ def axis_groups(
     sizes: collections.abc.Sequence[int], axes: collections.abc.Sequence[int]
 ) -> tuple[tuple[int, ...], ...]:
     """
-    The groups of participants that differ along these axes only, each row-major over them as they are listed.
+    Returns the groups of participants that differ along these axes only.
+
+    The members of a group are row-major over the axes, in the order in which the axes are listed.
     """
 
 def bar_chart_svg(
@@ -896,20 +941,22 @@ def bar_chart_svg(
     notes: collections.abc.Sequence[str],
 ) -> str:
     """
-    Stacked bars or a waterfall as a stand-alone SVG picture. Bars: label, parts, texts, total, is_aside.
+    Returns a chart of stacked bars, or a waterfall, as a stand-alone SVG picture.
+
+    `bars` has (label, parts, texts, total, is_aside) of each bar.
     """
 
 def base_client_exists() -> bool: ...
 def batch_share(sharding: Sharding, length: int, dimension: int) -> tuple[int, int]:
     """
-    The first row of a dimension that this process holds, and the end of its rows.
+    Returns (begin, end) of the rows of a dimension that this process holds.
     """
 
 def broadcast_specs(
     operation: str, placement: Sharding, shape: collections.abc.Sequence[int], arrays: collections.abc.Sequence[Array]
 ) -> tuple[tuple[collections.abc.Hashable, ...], ...]:
     """
-    The spec of an element-wise result of `shape`.
+    Returns the mesh axes that shard each dimension of an element-wise result of shape `shape`.
     """
 
 def buffers_at(sharding: Sharding, positions: collections.abc.Sequence[int]) -> tuple[int, ...]:
@@ -929,7 +976,9 @@ def cached_host_value(array: Array) -> numpy.typing.NDArray[typing.Any] | None:
 
 def call_sleeping_at_exit(function: typing.Any, x: typing.Any) -> typing.Any:
     """
-    Calls function(x). A thread that CPython ends meanwhile, at interpreter exit, sleeps here: the frames of other extensions that called this function are not unwound.
+    Calls function(x), and lets the thread sleep forever if CPython ends it meanwhile, at interpreter exit.
+
+    Otherwise CPython would unwind the frames of other extensions that called this function.
     """
 
 def canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...
@@ -977,7 +1026,7 @@ def check_transfer(
 
 def client_of_cluster(cluster: Cluster) -> Client:
     """
-    The world of its devices.
+    Returns the client of a cluster's devices.
     """
 
 def client_of_named_platform() -> Client:
@@ -987,7 +1036,7 @@ def client_of_named_platform() -> Client:
 
 def client_of_platform(platform: str) -> Client | None:
     """
-    Returns the client of a platform in the calling context, or None. The CPU is there beside GPUs.
+    Returns the client of a platform in the calling context, or None. The CPU is available in addition to GPUs.
     """
 
 def clock_difference(trips: collections.abc.Sequence[tuple[int, int, int]]) -> tuple[int, int] | None:
@@ -997,17 +1046,20 @@ def clock_difference(trips: collections.abc.Sequence[tuple[int, int, int]]) -> t
 
 def close() -> None:
     """
-    Ends all workers, with a limit of time. Registered with atexit.
+    Ends all workers, within a time limit. Registered with atexit.
     """
 
 def cluster_from_tables(content: dict[str, typing.Any], source: str) -> Cluster:
     """
-    A Cluster of the tables of a cluster file, whose keys and types are checked.
+    Creates a Cluster from the tables of a cluster file, whose keys and types the caller has checked.
     """
 
 def compare_flight_records(records: collections.abc.Sequence[FlightRecord]) -> list[typing.Any]:
     """
-    Returns (processes, last common meeting, [(process, next meeting)], processes behind, whether they are apart) for each group.
+    Compares the records of a job's processes, group by group.
+
+    Returns:
+        list of (processes, last common meeting, [(process, next meeting)], processes behind, whether they are apart).
     """
 
 def config_read(name: str) -> int: ...
@@ -1021,7 +1073,7 @@ def contract_specs(
     out_rank: int,
 ) -> tuple[tuple[collections.abc.Hashable, ...], ...]:
     """
-    The spec of each label of a contraction; the first `out_rank` labels are the dimensions of the result.
+    Returns the mesh axes of each label of a contraction; the first `out_rank` labels are the result's dimensions.
     """
 
 def copy_isa() -> str:
@@ -1039,7 +1091,9 @@ def copy_views(
 
 def covers(held: Sharding, wanted: Sharding, shape: collections.abc.Sequence[int], operation: str) -> bool:
     """
-    Whether each device, of any process, holds at least the part that `wanted` gives it; both have the same devices.
+    Returns whether each device, of any process, already holds the part that `wanted` gives it.
+
+    Both shardings have the same devices in the same order.
     """
 
 def create_lanes(count: int) -> int:
@@ -1059,14 +1113,16 @@ def describe_gpus(
     ordinals: collections.abc.Sequence[int],
 ) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
     """
-    As _describe_process, with these GPUs.
+    Returns a tuple as describe_process does, for a process that uses the GPUs of these numbers.
     """
 
 def describe_process(
     machine: Machine | None = None, num_devices: int | None = None, platform: str = "cpu"
 ) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
     """
-    Returns the description of this process for the others (a tuple that pickles): with these devices, or by default the base client's.
+    Returns a tuple, which can be pickled, that describes the devices of this process.
+
+    Without a machine, it describes the devices of the base client.
     """
 
 def device_assignment(data: bytes) -> DeviceAssignment: ...
@@ -1086,7 +1142,7 @@ def empty(
     operation: str,
 ) -> Array:
     """
-    Returns an Array whose memory the caller writes: local_arrays, slab_array or StoredCheckpoint.read.
+    Returns an uninitialized Array. The caller fills it by local_arrays(), slab_array() or StoredCheckpoint.read().
     """
 
 def enter_scope(names: collections.abc.Sequence[str], value: object, owner: object) -> None: ...
@@ -1103,7 +1159,11 @@ def flight_timeline(
     records: collections.abc.Sequence[FlightRecord],
 ) -> tuple[list[typing.Any], list[int], list[typing.Any]]:
     """
-    Returns [(host, ns that its clock is ahead, error in ns or -1)], the clock of each record, and [(operation, processes, [(record, event, begin in ns, end in ns)], place of the last member, ns that the others waited)].
+    Returns the clocks of the hosts, the clock of each record, and the meetings of the job.
+
+    Returns:
+        ([(host, ns that its clock is ahead, error in ns or -1)], number of each record's clock, [(operation, processes,
+        [(record, event, begin in ns, end in ns)], position of the last member, ns that the others waited)]).
     """
 
 def fold(
@@ -1121,7 +1181,9 @@ def forget_recent() -> None:
 def get_leaf(array: Array) -> numpy.typing.NDArray[typing.Any]: ...
 def gpu_buffers(array: Array, writable: bool = False, some: bool = False) -> typing.Any:
     """
-    Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None. The arguments are those of _local_arrays.
+    Returns (interface for CUDA, owner, number of the GPU) of each distinct buffer of an Array on CUDA devices, else None.
+
+    The arguments are the same as the arguments of local_arrays().
     """
 
 def gpu_cluster(
@@ -1139,7 +1201,7 @@ def have_elements(containers: list[typing.Any], elements: list[typing.Any]) -> b
 def heap_profile(samples: collections.abc.Sequence[tuple[str, int, int, str, int, str]], time_ns: int) -> bytes: ...
 def holds_complete_runs(sharding: Sharding, run: int) -> bool:
     """
-    Whether in each process the tiles that it holds come in complete runs of this many.
+    Returns whether the tiles that each process holds form complete runs of `run` consecutive tiles.
     """
 
 def host_element(array: Array, operation: str) -> None:
@@ -1208,12 +1270,12 @@ def hybrid_mesh_order(
     outside: collections.abc.Sequence[int],
 ) -> numpy.typing.NDArray[typing.Any]:
     """
-    Positions of the devices for each place of a mesh over several granules.
+    Returns the position of the device at each place of a mesh over several granules, as an int64 ndarray.
     """
 
 def is_constant(array: numpy.typing.NDArray[typing.Any]) -> bool:
     """
-    Returns whether an ndarray shows memory of Arrays or results that cannot be written.
+    Returns whether an ndarray is a view of the library's memory, and neither it nor its bases can be written.
     """
 
 def is_on_cuda(sharding: Sharding) -> bool:
@@ -1223,12 +1285,12 @@ def is_on_cuda(sharding: Sharding) -> bool:
 
 def is_same_meeting(record: bytes, other: bytes) -> bool:
     """
-    Returns whether two processes come to the same operation.
+    Returns whether two records are of the same operation.
     """
 
 def is_tracing() -> bool:
     """
-    Whether a trace is open.
+    Returns whether a trace is open.
     """
 
 def join_gpu_world(
@@ -1253,7 +1315,7 @@ def join_gpu_world(
     ordinals: collections.abc.Sequence[int],
 ) -> Client:
     """
-    Makes the GPUs of all processes, each described by its _describe_gpus, the base client.
+    Creates the base client with the GPUs of all processes, from what describe_gpus returned in each of them.
     """
 
 def join_world(
@@ -1277,12 +1339,12 @@ def join_world(
     process_index: int,
 ) -> Client:
     """
-    Creates the base client with the devices of all processes, each described by its _describe_process.
+    Creates the base client with the devices of all processes, from what describe_process returned in each of them.
     """
 
 def last_level_cache_bytes() -> int:
     """
-    Of the cores of all devices together; 0 where the system does not say.
+    Returns the bytes of the last-level caches of all devices' cores, or 0 if the system does not report them.
     """
 
 def layout_from_text(text: str) -> Layout: ...
@@ -1294,12 +1356,17 @@ def likeness(parts: list[typing.Any]) -> int:
 
 def local_arrays(array: Array, writable: bool = False, some: bool = False) -> list[numpy.typing.NDArray[typing.Any]]:
     """
-    Returns an ndarray on each distinct buffer of an Array in this process, which must have all tiles unless `some`. Only the function that created the Array by _empty may set `writable`.
+    Returns an ndarray on each distinct buffer of an Array in this process.
+
+    Args:
+        array: The Array. This process must hold all of its tiles unless `some` is set.
+        writable: Whether the ndarrays may be written. Only the function that created the Array by empty() may set it.
+        some: Whether other processes may hold some of the tiles.
     """
 
 def machine_node(machine: Machine, accelerators: list[typing.Any], source: str) -> dict[str, typing.Any]:
     """
-    Parts of a node of the machine's accelerators or, without any, of its CPU domains.
+    Returns the parts of a node with the machine's accelerators, or its CPU domains if it has no accelerators.
     """
 
 def make_client(
@@ -1315,12 +1382,24 @@ def make_client(
     devices_per_gpu: int = 1,
 ) -> Client:
     """
-    `device_kind`: a GPU of the catalogue, for the platform "gpu". `seed`: copies are deferred, in an order drawn from it. `devices_per_gpu`: for the platform "cuda", in tests.
+    Creates a client.
+
+    Args:
+        machine: Machine of the devices; None for this machine.
+        num_devices: Number of devices, or None for the machine's default.
+        bytes_limit: Limit of each device in bytes, or None.
+        compile_only: Whether the devices have no memory.
+        allocator: Fields of a GpuAllocatorConfig (kind, fraction, preallocate, collective bytes), or None.
+        asynchronous: Whether copies may still run when their call has returned.
+        platform: "cpu", "gpu" (emulated) or "cuda".
+        device_kind: Name of a GPU in the catalogue, for the platform "gpu".
+        seed: For tests: copies are deferred, in an order drawn from this seed.
+        devices_per_gpu: For tests: number of devices on each GPU of the platform "cuda".
     """
 
 def make_cluster(parts: dict[str, typing.Any]) -> Cluster:
     """
-    A Cluster of a dict such as `Cluster.parts`.
+    Creates a Cluster from a dict such as `Cluster.parts`.
     """
 
 def make_mesh(
@@ -1352,26 +1431,34 @@ def make_shared_client(
     platform: str = "cpu",
 ) -> Client:
     """
-    Creates a client as one process of several has it: one process may have any number of them. `platform`: "gpu" for emulated GPUs.
+    Creates the client of one process of several; one process may create any number of them.
+
+    `platform` is "cpu", or "gpu" for emulated GPUs.
     """
 
 def measure_gemm(
     device: Device | None, isa: str, dtype: str, seconds: float, window_seconds: float
 ) -> dict[str, typing.Any]:
     """
-    FLOP/s on the workers of a device (None: of all devices), as a dict of rates, shares, workers, bound_workers.
+    Measures the FLOP/s of matrix products on the workers of a device, or of all devices for None.
+
+    Returns:
+        dict of `rates`, `shares`, `workers` and `bound_workers`.
     """
 
 def measure_streams(
     device: Device | None, seconds: float, window_seconds: float
 ) -> tuple[dict[str, typing.Any], int, int]:
     """
-    (dict of kernel to series in bytes/s, bytes of an array, bytes of the last-level caches).
+    Measures the memory bandwidth of STREAM's loops on the workers of a device, or of all devices for None.
+
+    Returns:
+        (dict of kernel to series in bytes/s, bytes of an array, bytes of the last-level caches).
     """
 
 def measured_scope(device: Device | None) -> tuple[list[int], int, int]:
     """
-    (lanes of the worker pool that a measurement uses, workers on them, all lanes).
+    Returns (lanes of the worker pool that a measurement uses, number of workers on them, number of all lanes).
     """
 
 def meeting_record(kind: int, digest: bytes, group: int, payload: bytes, text: str, max_text: int) -> bytes:
@@ -1381,7 +1468,7 @@ def meeting_record(kind: int, digest: bytes, group: int, payload: bytes, text: s
 
 def memory_policy() -> tuple[str | None, list[int], str | None]:
     """
-    Returns the policy for new pages of this thread, its nodes by the system's numbers, and why it cannot be read.
+    Returns (policy for new pages of this thread, its NUMA nodes by OS number, why it cannot be read).
     """
 
 def mesh_from_pickle(
@@ -1392,7 +1479,7 @@ def mesh_from_pickle(
 ) -> Mesh: ...
 def moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     """
-    Returns an Array with another sharding of the same world, moved as device_put moves it. Buffers that are in place already are shared.
+    Returns an Array with another sharding of the same world, as device_put does. Shares the buffers that are already in place.
     """
 
 def named_sharding_from_pickle(
@@ -1400,7 +1487,7 @@ def named_sharding_from_pickle(
 ) -> typing.Any: ...
 def narrowed(x: typing.Any, operation: str, path: str = "") -> typing.Any:
     """
-    Returns an array or number as the ndarray to place in this context: 64-bit data is narrowed where x64 is off.
+    Returns the ndarray to place in this context for an array or number; narrows 64-bit data if x64 is off.
     """
 
 def new_scheduler(
@@ -1416,7 +1503,10 @@ def new_scheduler(
 
 def parse_world(text: str) -> tuple[Machine, int | None, str | None]:
     """
-    Machine (None for this one), number of devices or None, and the name of GPUs or None.
+    Parses the text of a world.
+
+    Returns:
+        (Machine, or None for this machine; number of devices, or None; name of the GPUs, or None).
     """
 
 def placed_mesh_svg(
@@ -1432,14 +1522,16 @@ def plan_cpu_shares(
     places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[int]]], bind_flag: str
 ) -> list[tuple[int, list[int]]]:
     """
-    For each process, started on a machine with an affinity mask: its part, and the processes that split the mask.
+    Returns (part, processes that split the affinity mask) for each process.
     """
 
 def plan_gpu_shares(
     places: collections.abc.Sequence[tuple[str, collections.abc.Sequence[str], collections.abc.Sequence[int] | None]],
 ) -> tuple[list[list[int]], list[tuple[str, list[int]]]]:
     """
-    For each process, as (machine, PCI addresses of the GPUs that it sees, numbers that were chosen, or None): the numbers of the GPUs that it uses. Then (PCI address, processes) of each GPU that several use.
+    Returns the numbers of the GPUs that each process uses, and (PCI address, processes) of each shared GPU.
+
+    `places` has (machine, PCI addresses of the visible GPUs, chosen numbers or None) of each process.
     """
 
 def platform_option(name: str) -> str | None: ...
@@ -1451,14 +1543,18 @@ def prefers_gpus() -> bool:
 
 def process_groups(sharding: Sharding, ndim: int, operation: str) -> list[list[list[int]] | None]:
     """
-    For each dimension, the groups of processes that hold the same parts of it; None where they hold different numbers of parts.
+    Returns, for each dimension, the groups of processes that hold the same parts of it.
+
+    The entry of a dimension is None if processes hold different numbers of parts of it.
     """
 
 def process_parts(
     sharding: Sharding, shape: collections.abc.Sequence[int], operation: str
 ) -> dict[int, list[list[tuple[int, int]]]]:
     """
-    For each process, (begin, end) of the distinct parts of each dimension that it holds, ascending.
+    Returns a dict of process to the distinct parts that it holds of each dimension.
+
+    The parts of a dimension are a list of (begin, end), ascending.
     """
 
 def push_world(client: Client) -> OpenWorld: ...
@@ -1473,7 +1569,7 @@ def put_leaves(
 ) -> list[typing.Any]: ...
 def read_flight_record(path: str) -> FlightRecord:
     """
-    Reads the record of a process; ValueError where the file is not one.
+    Reads the record of a process. Raises ValueError if the file is not a record.
     """
 
 def read_meeting_record(record: bytes) -> tuple[int, bytes, str]:
@@ -1484,7 +1580,7 @@ def read_meeting_record(record: bytes) -> tuple[int, bytes, str]:
 def read_nvml(library: str = "") -> dict[str, typing.Any]: ...
 def real_path(path: str) -> str | None:
     """
-    Returns os.path.realpath of a path of which at most the last name is missing; None for others.
+    Returns os.path.realpath of a path of which only the last name may be missing; None for other paths.
     """
 
 def reinterpreted(array: Array, shape: collections.abc.Sequence[int], sharding: Sharding, operation: str) -> Array:
@@ -1501,7 +1597,7 @@ def reshape_spec(
     array: Array, shape: collections.abc.Sequence[int]
 ) -> tuple[tuple[collections.abc.Hashable, ...], ...]:
     """
-    The spec of an Array in another shape, such that each device keeps its elements.
+    Returns the mesh axes of each dimension with which an Array takes another shape while each device keeps its elements.
     """
 
 def reshard_bytes(
@@ -1529,7 +1625,9 @@ def schedule_svg(
     notes: collections.abc.Sequence[str],
 ) -> str:
     """
-    Tiles over time as a stand-alone SVG picture. Tiles: row, kind, start, end, label.
+    Returns a chart of tiles over time as a stand-alone SVG picture.
+
+    `tiles` has (row, kind, start, end, label) of each tile.
     """
 
 def scoped_option(name: str) -> typing.Any: ...
@@ -1548,12 +1646,12 @@ def set_thread_caller(file: str, line: int) -> None:
 
 def set_trace_process(process: int) -> None:
     """
-    Sets the process of events of this thread; -1 for that of the trace.
+    Sets the process of this thread's events; -1 for the process of the trace.
     """
 
 def sharding_with(placement: Sharding, spec: tuple[tuple[collections.abc.Hashable, ...], ...]) -> Sharding:
     """
-    The sharding on the devices of `placement` with the spec that _spec_in would return for it.
+    Returns the sharding on the devices of `placement` with a spec in the form that spec_in returns.
     """
 
 def shutdown() -> None:
@@ -1566,12 +1664,14 @@ def single_device_sharding_from_pickle(
 ) -> typing.Any: ...
 def slab_array(array: Array, writable: bool = False) -> numpy.typing.NDArray[typing.Any] | None:
     """
-    Returns all buffers as one ndarray of shape (buffers, *shard shape) if they are in one slab of this process, else None.
+    Returns all buffers as one ndarray of shape (buffers, *shard shape), or None.
+
+    It is None unless the buffers are in one slab of this process.
     """
 
 def spec_in(sharding: Sharding, ndim: int) -> tuple[tuple[collections.abc.Hashable, ...], ...]:
     """
-    The mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.
+    Returns the mesh axes that shard each of `ndim` dimensions, as a tuple of tuples.
     """
 
 def supported_isas() -> list[str]:
@@ -1621,7 +1721,9 @@ def trace_collective(
     meeting: int,
 ) -> None:
     """
-    Adds the collective that a participant completes to open traces; `members` has the device and the line of each participant, and `meeting` is 0 for one within the process.
+    Adds the collective that a participant completes to open traces.
+
+    `members` has the device and the line of each participant; `meeting` is 0 for a collective within the process.
     """
 
 def trace_event(
@@ -1640,7 +1742,7 @@ def trace_meetings(
 
 def transfer_is_guarded(direction: str, explicit: bool) -> bool:
     """
-    Whether the guards of this context log or refuse such a transfer.
+    Returns whether the guards of this context log or refuse a transfer in this direction.
     """
 
 def tree_build(
@@ -1674,7 +1776,7 @@ def tree_num_leaves(node: typing.Any) -> int:
 
 def tree_of_rows(rows: list[typing.Any]) -> typing.Any:
     """
-    Returns the node of these rows. Raises TypeError for other lists.
+    Returns the node from which tree_rows() made these rows. Raises TypeError for other lists.
     """
 
 def tree_open(
@@ -1685,7 +1787,7 @@ def tree_open(
     keys_of: collections.abc.Callable[..., typing.Any] | None,
 ) -> tuple[typing.Any, ...] | None:
     """
-    Returns the leaves and the node of a tree, where the node of a leaf is None; None for a tree of too many levels.
+    Returns (leaves, node) of a tree, or None for a tree of too many levels. The node of a leaf is None.
     """
 
 def tree_paths(node: typing.Any, keys_of: collections.abc.Callable[..., typing.Any]) -> list[tuple[typing.Any, ...]]:

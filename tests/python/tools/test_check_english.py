@@ -93,6 +93,38 @@ def test_docstrings_of_functions_begin_with_a_verb(tool, source, found):
     assert list(tool.docstrings_without_verb(source)) == found
 
 
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('def f():\n    """Returns x."""', []),
+        ('def f():\n    """Returns x, which is\n    an Array."""', []),
+        ('def f():\n    """Returns x"""', [(2, "Returns x")]),
+        ('def f():\n    """Returns x:\n\n    an Array."""', [(2, "Returns x:")]),
+        ('def mesh_shape():\n    """Returns the mesh shape."""', [(2, "Returns the mesh shape.")]),
+        ('def close():\n    """Closes."""', [(2, "Closes.")]),
+        ('def close():\n    """Closes. Waits for all threads."""', [(2, "Closes. Waits for all threads.")]),
+        ('def close():\n    """Closes the file."""', []),
+        ('class Mesh:\n    """A Mesh."""', [(2, "A Mesh.")]),
+        ("def f(): pass", []),
+    ],
+)
+def test_docstrings_begin_with_a_complete_sentence(tool, source, found):
+    assert list(tool.docstrings_without_summary(source)) == found
+
+
+def test_the_command_reads_stubs_of_the_package(tmp_path, tool, monkeypatch, capsys):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "python").mkdir()
+    stub = 'def f() -> int:\n    """\n    The sum of x.\n    """\ndef g() -> int:\n    """\n    Returns x\n    """\n'
+    (tmp_path / "python" / "core.pyi").write_text(stub, encoding="utf-8")
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["check_english.py"])
+    assert tool.main() == 1
+    assert capsys.readouterr().out == (
+        f"python/core.pyi:2: The; write {tool.VERB_FIRST}\npython/core.pyi:6: Returns x; write {tool.SUMMARY}\n"
+    )
+
+
 def test_the_command_prints_file_line_phrase_and_advice(tmp_path, tool, monkeypatch, capsys):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / "a.md").write_text("One.\nThe process was told.\n", encoding="utf-8")
