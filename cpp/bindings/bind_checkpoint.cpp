@@ -33,8 +33,8 @@ struct __attribute__((visibility("hidden"))) HeldPart {
   std::vector<py::object> owners = {};
 };
 
-// Starts to load the memory that add_arrays reads of leaves after leaf `i`: the object, its Array, and its Storage.
-// Each step reads what the step before it loaded some leaves ago.
+// Starts to load the memory that add_arrays will read for leaves after leaf `i`: the object, its Array, and its
+// Storage. Each step reads memory that the previous step loaded some leaves ago.
 void prefetch_leaves(const py::list& leaves, size_t i, PyTypeObject* array_type) {
   constexpr size_t kAhead = 8;
   const auto leaf = [&](size_t ahead) -> PyObject* {
@@ -52,9 +52,9 @@ void prefetch_leaves(const py::list& leaves, size_t i, PyTypeObject* array_type)
   if (const Array* const value = array(kAhead)) load(value->storage().get(), sizeof(Storage));
 }
 
-// Adds the Arrays of the leaves. Returns the client of the first one that spans processes, and the numbers of the
-// leaves that are not Arrays. The caller of save_async waits for it, and the memory of each Array is cold after another
-// save.
+// Adds the Arrays of the leaves. Returns the client of the first Array that spans processes, and the positions of the
+// leaves that are not Arrays. It prefetches, because the caller of save_async waits for it, and the memory of each
+// Array is cold after another save.
 py::tuple add_arrays(HeldPart& self, const py::list& leaves) {
   auto* const array_type = reinterpret_cast<PyTypeObject*>(py::type::of<Array>().ptr());
   py::object client = py::none();

@@ -55,9 +55,9 @@ struct __attribute__((visibility("hidden"))) HeldMeeting {
   size_t max_text;
 };
 
-// Sends a record, and returns the payload of each member if all come soon to the same operation; None otherwise. Then
-// the records of the others are not read yet, and the event of the group, which may be null, lasts. Null with a Python
-// error.
+// Sends a record. Returns the payload of each member if all soon reach the same operation. Otherwise returns None; the
+// other members' records are then still unread, and the event of the group, which may be null, continues. Returns null
+// with a Python error.
 PyObject* shared_meet(HeldMeeting& self, uint8_t kind, PyObject* digest, PyObject* payload, PyObject* text,
                       RecordedGroup* group) {
   const uint64_t event = group == nullptr ? 0 : group->begin(text, digest);
@@ -88,7 +88,7 @@ PyObject* shared_meet(HeldMeeting& self, uint8_t kind, PyObject* digest, PyObjec
   return payloads;
 }
 
-// The group of a Python object: null for None. Nothing for objects of other types.
+// Returns the group of a Python object: null for None, and nothing for objects of other types.
 std::optional<RecordedGroup*> group_of(PyObject* object) {
   static PyObject* const type = py::type::of<RecordedGroup>().release().ptr();
   if (object == Py_None) return nullptr;

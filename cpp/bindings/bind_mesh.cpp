@@ -100,7 +100,7 @@ std::vector<py::object> device_objects(const Mesh& mesh) {
 }
 
 py::object mesh_devices(const py::object& self) {
-  // Built at the first access and cached on the object, so that a mesh of 10^6 devices costs nothing before.
+  // Built at the first access and cached on the object, because it is expensive for a mesh of 10^6 devices.
   py::dict attributes = self.attr("__dict__");
   if (!attributes.contains("_devices")) {
     const auto& mesh = self.cast<const Mesh&>();

@@ -190,7 +190,7 @@ void select_into(py::handle out, py::handle condition, py::handle one, py::handl
   if (!done) throw_error<TypeMismatch>("select: elements of {} bytes are not handled", itemsize(target.dtype));
 }
 
-// Raises what a signal handler has raised while the exception `during`, if there is one, was on its way.
+// Raises the exception of a signal handler, with the exception `during`, if any, as its context.
 [[noreturn]] void raise_interruption(const std::exception_ptr& interruption, py::object during) {
   if (during && PyErr_Occurred()) {
     py::object error = take_error();
@@ -201,7 +201,7 @@ void select_into(py::handle out, py::handle condition, py::handle one, py::handl
 }
 
 // Calls every task once, on this thread and on workers that may enter Python. Raises the first exception after all have
-// ended; after Ctrl-C the exception of its handler, with the other one as its context.
+// ended; after Ctrl-C the exception of its handler, with the first exception as its context.
 void run_parallel(const py::list& tasks) {
   std::atomic<bool> failed{false};
   py::object error;  // written under the GIL

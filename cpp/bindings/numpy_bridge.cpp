@@ -85,7 +85,7 @@ Leaf leaf_of_ndarray(py::object array, std::string_view operation) {
 }
 
 bool is_masked(py::handle object) {
-  // Only subclasses are checked, so that plain arrays cost no import.
+  // Only subclasses are checked: plain arrays must not cost an import.
   return py::hasattr(object, "mask") && py::hasattr(object, "filled");
 }
 
@@ -116,7 +116,7 @@ void check_int(py::handle object, std::string_view operation) {
       operation, bits, bits <= 1024 ? "float(x), or several integers" : "several integers");
 }
 
-// What to write in place of an object that is not an array.
+// The fix that an error suggests for an object that is not an array.
 const char* leaf_repair(py::handle object) {
   PyObject* raw = object.ptr();
   if (PyUnicode_Check(raw) || PyBytes_Check(raw))

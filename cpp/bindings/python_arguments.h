@@ -25,8 +25,8 @@ inline bool is_iterable(py::handle object) {
   return false;
 }
 
-/// Clears the error with which an object refused a buffer. Throws errors of other classes, which a signal handler may
-/// have raised while the buffer was awaited.
+/// Clears the error with which an object refused a buffer. Rethrows errors of other classes: a signal handler may have
+/// raised them while the buffer was awaited.
 inline void clear_refused_buffer() {
   const bool is_refused = PyErr_ExceptionMatches(PyExc_BufferError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
                           PyErr_ExceptionMatches(PyExc_ValueError);  // of an ndarray that is not contiguous
@@ -72,8 +72,8 @@ T& value_from_python(py::handle object, std::string_view operation, std::string_
 
 constexpr int64_t kMaxDimensions = 64;  // NumPy's
 
-/// Calls `each` with the items of an iterable that has one for each dimension. Throws InvalidArgument after 64 of them,
-/// as an iterator may have no end.
+/// Calls `each` with the items of an iterable that has one for each dimension. Throws InvalidArgument after 64 items,
+/// because an iterator may have no end.
 template <class Each>
 void for_each_dimension(py::handle object, std::string_view operation, std::string_view what, Each each) {
   int64_t count = 0;

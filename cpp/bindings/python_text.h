@@ -11,8 +11,8 @@ namespace artifex_devices::bindings {
 namespace py = pybind11;
 
 /// The repr of an object for messages; of more than 500 characters only the first 400 and the last 80. If the repr
-/// raises, "<Batch, whose repr raised ValueError>" replaces it, so that the message is not lost; KeyboardInterrupt and
-/// others that are not an Exception pass.
+/// raises, "<Batch, whose repr raised ValueError>" replaces it, because the message must not be lost; KeyboardInterrupt
+/// and others that are not an Exception pass.
 std::string safe_repr(py::handle object);
 
 /// The text of a str; a lone surrogate, which has no UTF-8, is escaped by its number.

@@ -153,7 +153,7 @@ void read_environment() {
     }
     found.emplace_back(option, py::str(text));
   };
-  // The variable for all directions first, so that the others override it.
+  // The variable for all directions first; the more specific ones override it.
   guard("JAX_TRANSFER_GUARD", ScopedOption::kGuardAll);
   guard("JAX_TRANSFER_GUARD_HOST_TO_DEVICE", ScopedOption::kGuardHostToDevice);
   guard("JAX_TRANSFER_GUARD_DEVICE_TO_DEVICE", ScopedOption::kGuardDeviceToDevice);

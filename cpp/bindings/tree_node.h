@@ -64,7 +64,7 @@ class Levels {
   throw py::error_already_set();
 }
 
-/// A validated node, so that a malformed structure, such as an unpickled one, cannot be misread.
+/// A validated node: a malformed structure, such as an unpickled one, cannot be misread.
 struct Node {
   PyTypeObject* type;
   PyObject* data;

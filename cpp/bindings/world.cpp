@@ -61,7 +61,7 @@ void forget(const Client& client) {
 PyObject* current_world_variable = nullptr;  // a context variable
 bool preference_is_checked = false;          // jax_platform_name, at the first call that names no platform
 
-// The innermost world of the calling context, which keeps it alive; null without one.
+// The innermost world of the calling context, or null. The context keeps it alive.
 OpenWorld* current_world() {
   PyObject* value = nullptr;
   if (PyContextVar_Get(current_world_variable, Py_None, &value) < 0) throw py::error_already_set();
@@ -111,8 +111,8 @@ class WorldScope {
   WorldScope(const WorldScope&) = delete;
   WorldScope& operator=(const WorldScope&) = delete;
 
-  /// Closes worlds that were left out of order, as by a generator that was closed in another world: nobody can leave
-  /// them any more.
+  /// Closes worlds that were left out of order, as by a generator that was closed in another world: no code can leave
+  /// them later.
   ~WorldScope() {
     for (const Opened& each : opened_) {
       if (!each.is_refused) continue;

@@ -18,8 +18,8 @@ namespace py = pybind11;
 /// The client of the calling context: the innermost simulated world, else the process's base client.
 ClientRef current_client();
 
-/// The client of a platform in the calling context, or null: the current client, and beside GPUs the CPU devices of the
-/// nearest world that has some, else those of this machine.
+/// The client of a platform in the calling context, or null: the current client if it matches. For the CPU, it is else
+/// the nearest outer world of CPU devices, or the CPU devices of this machine.
 ClientRef client_of_platform(const std::string& platform);
 /// The current client for a call that names its platform, without a check of jax_platform_name.
 ClientRef client_of_named_platform();
@@ -53,7 +53,7 @@ class DeviceObjects {
 /// Whether it is the base client or the client of an open `simulate` block.
 bool is_open_world(const Client& client);
 
-/// Statistics of a device's memory as a dict; with a space also those of its physical memory.
+/// Statistics of a device's memory as a dict; with a space also statistics of its physical memory.
 py::dict memory_stats_dict(const DeviceMemoryStats& stats, const MemorySpace* space);
 
 /// Casts away const for pybind11's holders; no bound function changes the object.

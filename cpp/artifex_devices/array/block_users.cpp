@@ -28,7 +28,7 @@ BufferId BlockUsers::end(Position position) noexcept {
   if (at(buffer).positions_left.fetch_sub(1, std::memory_order_acq_rel) > 1) return {};
   const BufferId first = at(buffer).group;
   const bool is_shared = !at(first).next.is_none();
-  // Counted before the group's number decreases, so that the thread that ends the group finds every buffer reserved.
+  // Counted before the group's number decreases: the thread that ends the group must find every buffer reserved.
   if (is_shared) reserve(buffer, 1);
   if (at(first).buffers_left.fetch_sub(1, std::memory_order_acq_rel) > 1) return {};
   for (BufferId b = first; is_shared && !b.is_none(); b = next_in_group(b)) reserve(b, -1);

@@ -13,7 +13,7 @@ namespace artifex_devices {
 /// The bytes of the shards of one array, by buffer of its sharding.
 class ShardBytes {
  public:
-  /// Throws InvalidArgument where those of all positions together do not fit 63 bits with `padding` more for each.
+  /// Throws InvalidArgument if the bytes of all positions, with `padding` for each, do not fit 63 bits.
   ShardBytes(const Sharding& sharding, const ShardDomains& domains, DType dtype, int64_t padding,
              std::string_view operation);
 
@@ -29,8 +29,8 @@ class ShardBytes {
 };
 
 /// Charges each device of this process the bytes of its shard until the last handle on its position is gone. Until the
-/// array is split into shards, there is one handle for all positions. The destructor discharges what is left.
-/// Thread-safe without locks, so it is consistent in a forked child.
+/// array is split into shards, one handle stands for all positions. The destructor discharges the rest. Thread-safe
+/// without locks, so it is consistent in a forked child.
 class Charge {
  public:
   /// `sharding` outlives it. Throws OutOfMemory (text begins with "RESOURCE_EXHAUSTED"; names the requested bytes, the
@@ -42,7 +42,7 @@ class Charge {
 
   const ShardBytes& bytes() const noexcept { return bytes_; }
 
-  /// Discharges all devices at once, unless they have handles of their own: then returns false.
+  /// Discharges all devices at once. Returns false, and does nothing, if positions have separate handles.
   bool end_unsplit() noexcept;
   /// Replaces the handle for all positions by one for each. Does nothing the second time, or after end_unsplit.
   void split();

@@ -17,7 +17,7 @@ std::vector<ArrayRef> live_arrays(const Client* client);
 /// The `count` largest arrays of a client for messages: "float32(8192, 8192) over 8 devices, 256.0 MiB".
 std::string biggest_live_arrays(const Client& client, int count);
 
-/// How to free memory, for the end of messages.
+/// Advice on freeing memory, for the end of messages.
 inline constexpr std::string_view kFreeMemory =
     "delete arrays that are no longer needed, raise the limit, or shard over more devices";
 

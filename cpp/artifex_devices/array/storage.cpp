@@ -266,7 +266,7 @@ void Storage::delete_all(Deletion how) noexcept {
   Deletion none = Deletion::kNone;
   if (!deletion_.compare_exchange_strong(none, how, std::memory_order_acq_rel)) return;
   host_value_.close();
-  close();  // before the counts, so that no thread removes blocks while another reads them
+  close();  // before the counts: no thread may remove blocks while another thread reads them
   end_all();
 }
 

@@ -27,7 +27,7 @@ struct BufferRef {
 /// One for each buffer of a sharding in this process.
 using BufferRefs = IdVector<BufferId, BufferRef>;
 
-/// References to all buffers of an array, which keep the memory alive after a delete: one reference for a slab.
+/// References that keep all buffers of an array alive after a delete: one reference for a slab.
 struct HeldBuffers {
   BlockRef slab;  // null: `buffers` has a reference for each
   std::byte* slab_data = nullptr;
@@ -39,7 +39,7 @@ struct HeldBuffers {
   }
 };
 
-/// How an array was deleted.
+/// Kind of deletion of an array.
 enum class Deletion : uint8_t {
   kNone,
   kToSystem,  // large blocks return to the system
@@ -59,8 +59,8 @@ class Storage {
   static constexpr int64_t kSlabShardBytes = int64_t{256} << 10;
   static constexpr int64_t kSlabAlignment = 64;
 
-  /// Charges the devices and allocates; on failure everything is undone. Throws as Charge, OutOfMemory where the system
-  /// has none, InvalidArgument for bytes that do not fit 63 bits, and Unavailable for compile-only devices.
+  /// Charges the devices and allocates; undoes both on failure. Throws as Charge, OutOfMemory if the system has no
+  /// memory, InvalidArgument for bytes that do not fit 63 bits, and Unavailable for compile-only devices.
   static std::shared_ptr<Storage> allocate(ShardingRef sharding, const ShardDomains& domains, DType dtype,
                                            std::string_view operation);
   /// Takes existing buffers (assembled arrays, aliased host memory, resharded parts), one for each buffer number; those
@@ -86,8 +86,8 @@ class Storage {
   }
   const ShardBytes& bytes() const noexcept { return charge_.bytes(); }
   int64_t buffer_bytes(BufferId buffer) const noexcept { return bytes().of_buffer(buffer); }
-  /// Block::device_data of the slab that contains all buffers, `stride` apart, so that element-wise work can be one
-  /// call; null otherwise. Hold a buffer() while using it.
+  /// Block::device_data of the slab that contains all buffers, `stride` apart; null if there is no such slab.
+  /// Element-wise work on a slab is one call. Hold a buffer() while using it.
   std::byte* slab(int64_t* stride) const noexcept {
     *stride = stride_;
     return slab_data_;

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// The loops of copies, compiled once for each instruction set: copy_kernels_*.cpp define ARTIFEX_COPY_KERNELS and
-// include this. Everything except that table is private to each object, so that the linker cannot use AVX-512 code in
-// the baseline (checked by tools/check_isa_symbols.py); therefore no header with inline functions is included.
+// SPDX-License-Identifier: Apache-2.0 The loops of copies, compiled once for each instruction set: copy_kernels_*.cpp
+// define ARTIFEX_COPY_KERNELS and include this. Everything except that table is private to each object, and no header
+// with inline functions is included. Otherwise the linker could use AVX-512 code in the baseline (checked by
+// tools/check_isa_symbols.py).
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -138,7 +138,7 @@ void copy_pairs(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_st
   }
 }
 
-/// Longer runs: whole registers, the last of which may overlap the one before it.
+/// Longer runs: whole registers, of which the last may overlap its predecessor.
 void copy_long(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_stride, int64_t run, int64_t count,
                int64_t ahead) {
   const int64_t last = run - kRegisterBytes;
@@ -154,8 +154,8 @@ void copy_long(std::byte* d, int64_t d_stride, const std::byte* s, int64_t s_str
   }
 }
 
-/// Picks the units in register `kFrom` of kStep registers whose units are kStep apart, and puts them into `out`, which
-/// has those of the registers before.
+/// Picks the units in register `kFrom` of kStep registers whose units are kStep apart, and adds them to `out`, which
+/// holds the units of the earlier registers.
 template <int kFrom, int kStep, class V, int... kIndex>
 [[gnu::always_inline]] inline V pick(const V& out, const V& from, std::integer_sequence<int, kIndex...>) {
   constexpr int kCount = sizeof...(kIndex);
@@ -297,8 +297,8 @@ template <int kHalf, class V, int... kIndex>
       a, b, (kIndex / kLane * kLane + kIndex % kLane / 2 + kHalf * kLane / 2 + kIndex % 2 * kCount)...);
 }
 
-/// Transposes 16 / sizeof(T) rows of a whole register as squares side by side, one in each lane, so that each line of
-/// the source is read once.
+/// Transposes 16 / sizeof(T) rows of a whole register as squares, one in each lane. Each line of the source is read
+/// only once.
 template <class T>
 [[gnu::always_inline]] inline void transpose_lanes(std::byte* destination, int64_t destination_stride,
                                                    const std::byte* source, int64_t row_stride) {
@@ -407,8 +407,7 @@ void transpose_units(std::byte* d, const std::byte* s, int64_t row_stride, int64
   transpose_squares<T, kWidth>(d, s, row_stride, rows, columns, ahead);
 }
 
-/// Units of 16 bytes: a few rows at a time, so that they stay in the cache even if their addresses agree in all low
-/// bits.
+/// Units of 16 bytes: a few rows at a time, which fit into the cache even if their addresses agree in all low bits.
 void transpose_16(std::byte* destination, const std::byte* source, int64_t row_stride, int64_t rows, int64_t columns,
                   int64_t ahead) {
   constexpr int64_t kUnit = 16;

@@ -8,7 +8,7 @@
 
 namespace artifex_devices {
 
-/// Element types: NumPy's numbers, then those of ml_dtypes.
+/// Element types: NumPy's numbers, then numbers of ml_dtypes.
 enum class DType : uint8_t {
   kBool,
   kInt8,
@@ -62,7 +62,7 @@ enum class ArithmeticType : uint8_t {
   kBFloat16,
 };
 
-/// All that the library knows about a dtype: the one place to change for a new one.
+/// Properties of a dtype. A new dtype is added only here.
 struct DTypeRow {
   DType dtype;
   std::string_view name;  // NumPy's, which texts and manifests use: `np.dtype(x).name`

@@ -35,7 +35,7 @@ std::exception_ptr lost_error() {
                   "block_until_ready() before the fork, or make the array again in the child"));
 }
 
-// A wait in the open traces, which ends with this object.
+// Records a wait in the open traces, until the object is destroyed.
 class TracedWait {
  public:
   TracedWait() noexcept : begin_ns_(recorded_begin_ns(Recorded::kSpans)) {}
@@ -95,7 +95,7 @@ void Event::finish(std::exception_ptr error) noexcept {
   }
 }
 
-/// Waits for the first setter, which is between its first and its last store. In a forked child it may not exist.
+/// Waits until the first setter has done its last store. In a forked child that thread may not exist.
 void Event::wait_for_setter() const noexcept {
   while (!is_set() && !lost_by_fork()) std::this_thread::yield();
 }

@@ -12,8 +12,8 @@
 namespace artifex_devices {
 
 /// Signals once that data is ready, or the error that prevented it. Shared by `std::shared_ptr<Event>`; a null pointer
-/// means ready. Thread-safe and lock-free, so that it remains usable in a forked child. Continuations run on the thread
-/// that sets the event, in the order of `then`, and must not block or throw.
+/// means ready. Thread-safe, and lock-free because a forked child must be able to use it. Continuations run on the
+/// thread that sets the event, in the order of `then`, and must not block or throw.
 ///
 /// Lifetime: the thread that sets the event does not access it after is_set() is true, so a waiter may destroy it at
 /// once, even on its stack. If several threads may set an event, they must share it.
@@ -31,19 +31,19 @@ class Event {
   void set() noexcept { finish(nullptr); }
   void set_error(std::exception_ptr error) noexcept { finish(std::move(error)); }
 
-  /// Blocks, calling `check_interrupt()` every 20 ms, then rethrows the error if there is one. Must not be called on a
-  /// worker. Throws Unavailable in a forked child if the event was not set in the parent.
+  /// Blocks until the event is set, calling `check_interrupt()` every 20 ms; then rethrows its error, if any. Must not
+  /// be called on a worker. Throws Unavailable in a forked child if the event was not set in the parent.
   void wait();
 
   /// Waits at most `seconds`, like wait(), and returns whether the event is set; does not rethrow an error.
   bool wait_for(double seconds);
 
-  /// Makes waits poll for two milliseconds before they sleep, as a sleeping thread wakes some 30 us late. For work
-  /// that no processor does, such as copies of a GPU. Called before other threads know the event.
+  /// Makes waits poll for two milliseconds before they sleep, because a sleeping thread wakes about 30 us late. For
+  /// work that no processor does, such as copies of a GPU. Called before other threads know the event.
   void expect_soon() noexcept { is_expected_soon_ = true; }
 
-  /// What a thread that waits for the event does first, again and again: one step of what the event depends on. It
-  /// returns false where there is none. Set before other threads know the event.
+  /// A waiting thread calls `helper` repeatedly before it sleeps. Each call does one step of the work that the event
+  /// depends on, and returns false if no step is left. Set it before other threads know the event.
   void set_helper(std::function<bool()> helper) noexcept { helper_ = std::move(helper); }
   bool has_helper() const noexcept { return helper_ != nullptr; }
   bool help() const { return !is_set() && !lost_by_fork() && helper_ && helper_(); }
@@ -51,7 +51,7 @@ class Event {
   /// Returns whether the event belongs to the parent of this forked process.
   bool lost_by_fork() const noexcept { return made_in_.is_of_parent(); }
 
-  /// The error of a set event; null if there is none.
+  /// The error of a set event, or null.
   std::exception_ptr error() const noexcept { return is_set() ? error_ : nullptr; }
 
   /// Runs `continuation(error)` when the event is set, or at once if it is. In a forked child, an event that was not
@@ -87,12 +87,13 @@ inline bool is_ready(const EventRef& event) noexcept { return !event || event->i
 inline void wait_for(const EventRef& event) {
   if (event) event->wait();
 }
-/// Returns whether the event is set, after a step of help if it was not, so that a program that polls makes progress.
+/// Returns whether the event is set. If it is not, calls the helper once first, because a program that only polls must
+/// make progress.
 inline bool poll(const EventRef& event) {
   if (!is_ready(event)) event->help();
   return is_ready(event);
 }
-/// A helper for events that depend on this one, which they do not keep alive; null where this has none.
+/// A helper for events that depend on `event`, or null if `event` has none. It does not keep `event` alive.
 std::function<bool()> helper_of(const EventRef& event);
 
 }  // namespace artifex_devices

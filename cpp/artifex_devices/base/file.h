@@ -46,7 +46,7 @@ class File {
   /// Reads exactly `size` bytes; the end of the file before them is an InvalidArgument.
   void read(void* data, int64_t size, int64_t offset) const;
   void write(const void* data, int64_t size, int64_t offset) const;
-  /// Lets the system start to write these bytes to the storage, so that sync() has less to wait for. Errors are left to
+  /// Lets the system start to write these bytes to storage, which shortens the wait of sync(). Errors are left to
   /// sync().
   void start_sync(int64_t offset, int64_t size) const noexcept;
   /// Waits until the storage has everything.
@@ -61,7 +61,7 @@ class File {
   int fd_ = -1;
 };
 
-/// An open folder, which has the same files wherever it is renamed to. Failures throw FileError.
+/// An open folder. It remains the same folder if it is renamed. Failures throw FileError.
 class Folder {
  public:
   Folder(std::string path, std::string_view operation);
@@ -71,7 +71,7 @@ class Folder {
 
   /// The path at which it was opened.
   const std::string& path() const noexcept { return path_; }
-  /// Whether the path still has this folder.
+  /// Whether the path still leads to this folder.
   bool is_at_path() const noexcept;
   /// The names of its entries, sorted.
   std::vector<std::string> names() const;
@@ -92,8 +92,8 @@ class Folder {
 std::string read_regular_file(const std::string& path, int64_t max_bytes, std::string_view operation,
                               const Folder* folder = nullptr);
 
-/// Returns an absolute path without symbolic links, whose last name need not exist. Nothing if more of it is missing,
-/// or if it cannot be followed.
+/// Returns the absolute path without symbolic links. The last name need not exist. Returns nothing if more of the path
+/// is missing, or if it cannot be followed.
 std::optional<std::string> real_path(const std::string& path);
 
 /// Exchanges two folders of one file system in one step. Returns false where the file system cannot.

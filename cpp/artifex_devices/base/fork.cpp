@@ -41,7 +41,7 @@ void parent() {
 
 void child() {
   Registry& all = registry();
-  g_generation.fetch_add(1, std::memory_order_acq_rel);  // first, so that all see the new number
+  g_generation.fetch_add(1, std::memory_order_acq_rel);  // first: every part must see the new number
   for (const Registry::Part& each : all.parts) each.part->in_child();
   all.mutex.unlock();
 }

@@ -7,19 +7,18 @@
 
 namespace artifex_devices {
 
-// The rule: a forked child may read what was finished at the fork, and gets fresh pools. What was unfinished is an
-// error there, since the threads that worked on it stayed in the parent. So each piece of state of the process is one
-// of these:
+// The rule: a forked child may read results that were finished at the fork, and gets fresh pools. Unfinished work is an
+// error there, because its threads exist only in the parent. So each piece of global state has one of three forms:
 // - behind a lock that is HeldOverFork: the child finds it whole;
 // - FreshInChild: the child begins without it;
 // - stamped with a Generation, by which the child knows what its parent left unfinished.
 
-/// Takes part in forks from its construction on. It is never destroyed. Create it when the library is loaded, so that
-/// no fork can see half a registration. For the same reason nothing that is first used without the GIL may be a guarded
-/// function-local static: a forked child would wait for the guard forever.
+/// Takes part in forks from its construction on. It is never destroyed. Create it when the library is loaded; a later
+/// fork could happen during the registration. For the same reason, an object that may first be used without the GIL
+/// must not be a guarded function-local static: a forked child would wait for the guard forever.
 ///
-/// `before` runs from the highest level down and, within a level, in reverse order of construction; the others run in
-/// the opposite order. All run on the forking thread and must not start threads in the child.
+/// `before` runs from the highest level down and, within a level, in reverse order of construction; `in_parent` and
+/// `in_child` run in the opposite order. All run on the forking thread and must not start threads in the child.
 class AtFork {
  public:
   AtFork(const AtFork&) = delete;
@@ -30,13 +29,13 @@ class AtFork {
   virtual void in_child() {}
 
  protected:
-  /// `level`: higher than that of each lock that is taken while this one is held. 0: workers, names, meshes, live
+  /// `level`: higher than the level of each lock that is taken while this lock is held. 0: workers, names, meshes, live
   /// arrays, the live machine; 1: arenas; 2: the base client.
   explicit AtFork(int level = 0);
   ~AtFork() = default;
 };
 
-/// The forking thread holds `mutex` during the fork, so that no other thread is changing what it guards.
+/// The forking thread holds `mutex` during the fork, so no other thread changes the data that it guards.
 template <class Lockable>
 class HeldOverFork final : AtFork {
  public:
@@ -50,7 +49,8 @@ class HeldOverFork final : AtFork {
   Lockable& mutex_;
 };
 
-/// An object that each forked child makes again. The parent's is abandoned there, as its locks may be in any state.
+/// An object that each forked child creates again. The child abandons the parent's object, whose locks may be in any
+/// state.
 template <class T>
 class FreshInChild final : AtFork {
  public:

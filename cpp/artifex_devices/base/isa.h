@@ -7,7 +7,7 @@
 #include <vector>
 
 // The one place that chooses code for the processor. Loops are compiled once for each instruction set, as
-// `name_baseline`, `name_avx2` and `name_avx512`, in files with compile options of their own (CMakeLists.txt).
+// `name_baseline`, `name_avx2` and `name_avx512`, in files with separate compile options (CMakeLists.txt).
 namespace artifex_devices {
 
 /// Instruction sets that loops are compiled for. The baseline is SSE2 on x86-64 and NEON on aarch64, which has no

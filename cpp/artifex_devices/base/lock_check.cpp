@@ -20,7 +20,7 @@ struct Held {
   const Kind* kind;
   const void* lock;
 };
-// Trivial, so that it can be used while a thread ends.
+// Trivially destructible: it is used while a thread ends.
 thread_local std::array<Held, kMostHeld> t_held;
 thread_local int t_count = 0;
 thread_local bool t_is_checked_worker = false;
@@ -59,7 +59,7 @@ std::string way(int first, int last) {
   from.fill(-1);
   std::array<int, kMostKinds> queue{};
   size_t count = 1;
-  queue[0] = last;  // from the end, so that the names are in order
+  queue[0] = last;  // from the end, because the path is built backwards
   for (size_t i = 0; i < count; ++i) {
     for (int before = 0; before < kMostKinds; ++before) {
       if (from[static_cast<size_t>(before)] >= 0 || before == last || !is_after(before, queue[i])) continue;

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <string>
 
-// Checks of lock rules, called by mutex.h in a build with ARTIFEX_CHECK_LOCKS. Uses no locks, so that a fork finds none
-// held, and does not synchronize threads, so that it hides no race.
+// Checks of lock rules, called by mutex.h in a build with ARTIFEX_CHECK_LOCKS. Uses no locks, which a fork could find
+// held, and does not synchronize threads, which could hide a race.
 namespace artifex_devices::lock_check {
 
 /// All locks with one name.
@@ -23,8 +23,8 @@ void taking(const Kind& kind, const void* lock);
 void taken(const Kind& kind, const void* lock);
 /// Violation: a lock that this thread does not hold.
 void releasing(const Kind& kind, const void* lock);
-/// Call before a wait for other threads that releases `lock`. Violations: this thread holds another lock, except those
-/// that may be held during waits; this thread has the GIL.
+/// Call before a wait for other threads that releases `lock`. Violations: this thread holds another lock, unless that
+/// lock may be held during waits; this thread has the GIL.
 void waiting(const Kind& kind, const void* lock);
 /// Call before a wait for other threads, named `what`. Violation: this thread has the GIL.
 void waiting_for(const char* what);

@@ -20,7 +20,7 @@
 namespace artifex_devices {
 
 enum class LockUse : uint8_t {
-  kPlain,  // no thread waits for another one under it
+  kPlain,  // no thread waits for another thread under it
   kWaits,  // threads wait for others under it
   kFork,   // used by fork.cpp: under it a thread takes all locks, including several with one name
 };

@@ -20,17 +20,17 @@ struct TraceEvent {
   static constexpr uint64_t kSharedMeeting = uint64_t{1} << 62;  // in numbers that are the same in all processes
 
   TraceKind kind = TraceKind::kSpan;
-  int process = -1;         // -1: that of the thread, or of the recording
+  int process = -1;         // -1: the thread's or the recording's process
   std::string device = {};  // "gpu:3"; "" for an event of a thread
-  int64_t thread = 0;       // number that the system gives the thread
+  int64_t thread = 0;       // thread id of the operating system
   std::string name = {};    // "psum float32(8,) over x"
   std::string detail = {};  // "host -> gpu:3", or the processes of a meeting
   int64_t begin_ns = 0;     // of a participant of a collective: its arrival
   int64_t end_ns = 0;       // 0 while it lasts
-  int64_t busy_ns = 0;      // of a participant: how long it ran before its arrival, without waiting for others
+  int64_t busy_ns = 0;      // of a participant: how long it ran before its arrival, without waiting times
   int64_t planned_bytes = 0;
   int64_t moved_bytes = 0;  // known at the end
-  uint64_t meeting = 0;     // equal for all that meet, within a process unless it has kSharedMeeting; 0: none
+  uint64_t meeting = 0;     // equal for all events of a meeting, in all processes with kSharedMeeting; 0: none
   std::string file = {};    // line of the program
   int line = 0;
 };
@@ -39,15 +39,15 @@ struct MemoryChange;      // device/client.h
 struct RecordedTransfer;  // transfer/recorded_transfer.h
 struct TransferEnd;
 
-/// What a sink wants, as bits.
+/// Kinds of events that a sink receives, as bits.
 enum class Recorded : uint8_t { kSpans = 1, kTransfers = 2, kTransferEnds = 4, kMemory = 8 };
 constexpr Recorded operator|(Recorded a, Recorded b) noexcept {
   return static_cast<Recorded>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
 }
 
-/// Gets the events of all threads and worlds from attach to detach. The recorder has one lock, under which it calls the
-/// sinks: they keep what they gather under it, and call nothing that may wait. A sink that is open at a fork goes on in
-/// the child.
+/// Receives the events of all threads and worlds from attach to detach. The recorder calls sinks under its one lock,
+/// which also guards the data of the sinks. They must call nothing that may wait. A sink that is open at a fork
+/// continues in the child.
 class RecorderSink {
  public:
   RecorderSink(const RecorderSink&) = delete;
@@ -77,24 +77,25 @@ class RecorderSink {
   Recorded wanted_ = {};
 };
 
-/// Whether a sink wants such events. Ask it before each `record`, and before what only `record` needs.
+/// Whether a sink receives such events. Check it before each call of `record`, and before preparing its argument.
 inline bool is_recorded(Recorded what) noexcept {
   return (RecorderSink::wanted_by_any_.load(std::memory_order_relaxed) & static_cast<uint8_t>(what)) != 0;
 }
 
-/// Give an event to the sinks that want it. The caller must hold no lock that others hold while they record.
+/// Pass an event to the sinks that receive its kind. The caller must not hold a lock that another thread holds while it
+/// records.
 void record(TraceEvent event) noexcept;
 void record(const RecordedTransfer& transfer);
 void record(const TransferEnd& end) noexcept;
 void record(const MemoryChange& change) noexcept;
 
-/// Now while such events are recorded, else 0.
+/// Returns the current time while such events are recorded, else 0.
 inline int64_t recorded_begin_ns(Recorded what) noexcept { return is_recorded(what) ? clock_ns() : 0; }
-/// Number that the system gives this thread.
+/// Returns the operating system's id of this thread.
 int64_t trace_thread() noexcept;
-/// The process to which events of this thread belong, or -1 for none in particular: a simulated process has a thread.
+/// Sets the process of this thread's events; -1 for the recording's process. Each simulated process has its own thread.
 void set_trace_process(int process) noexcept;
-/// A number for `TraceEvent::meeting` that this process has not used.
+/// Returns a number for `TraceEvent::meeting` that this process has not used.
 uint64_t new_trace_meeting() noexcept;
 
 }  // namespace artifex_devices

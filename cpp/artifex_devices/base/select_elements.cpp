@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kTileBytes = int64_t{4} << 10;  // three of them stay in the first-level cache
 
-/// An element has kWords words of type W. Always inlined, so that code for one instruction set is not shared.
+/// An element has kWords words of type W. Always inlined, because code for one instruction set must not be shared.
 template <class W, int64_t kWords>
 [[gnu::always_inline]] inline void choose(W* __restrict out, const uint8_t* __restrict condition,
                                           const W* __restrict one, const W* __restrict other,

@@ -7,7 +7,8 @@
 
 namespace artifex_devices {
 
-/// "cpu:0, cpu:1, and 6 more": the texts of at most `most` items, so that messages about thousands stay readable.
+/// "cpu:0, cpu:1, and 6 more": the texts of at most `most` items, which keeps messages about thousands of items
+/// readable.
 template <typename Items, typename ToText>
 std::string shortened_list(const Items& items, ToText to_text, size_t most = 8) {
   std::string text;

@@ -166,9 +166,9 @@ void StridedCopy::choose_kind() {
     destination_strides_[columns] = -destination_strides_[columns];
     source_strides_[columns] = unit_;
   }
-  // Tiles have two or four lines of a source row if both sides are long, all of a short side, within the staging
-  // buffer. They are ordered along the rows of the source, so that memory is read sequentially. If tiles begin and end
-  // with whole lines of the destination, two lines down are enough; otherwise more, so that fewer are divided.
+  // Tiles have two or four lines of a source row if both sides are long, or all of a short side, within the staging
+  // buffer. They are ordered along the rows of the source, to read memory sequentially. If tiles begin and end with
+  // whole lines of the destination, two lines down are enough. Otherwise tiles are larger, to divide fewer lines.
   const int64_t units = kStagingBytes / unit_;
   const int64_t all_rows = shape_[rank - 1];
   const int64_t all_columns = shape_[columns];
@@ -180,7 +180,7 @@ void StridedCopy::choose_kind() {
   t.rows = std::min(all_rows, tall);
   t.columns = std::min(all_columns, all_rows < tall ? std::max<int64_t>(units / t.rows / 16 * 16, 1) : wide);
   if (all_columns < wide) t.rows = std::min(all_rows, units / all_columns / 16 * 16);
-  // The first tile of a row ends at the end of a source line, so that later tiles read whole lines.
+  // The first tile of a row ends at the end of a source line; later tiles then read whole lines.
   const int64_t head = -address(source_) & (kLine - 1);
   const bool can_align = source_strides_[rank - 1] % kLine == 0 && head % unit_ == 0 && head / unit_ < t.columns;
   t.first_columns = can_align && head > 0 && all_columns > t.columns ? head / unit_ : t.columns;
@@ -202,7 +202,7 @@ void StridedCopy::choose_way() {
     way_ = Way::kStreamed;
   }
   if (way_ != Way::kLines && way_ != Way::kStreamed) return;
-  // If neither side needs its order, use that of the source: scattered reads cost more than scattered writes.
+  // If neither side needs its order, use the order of the source: scattered reads cost more than scattered writes.
   for (int64_t i = 1; i < rank; ++i) {
     for (int64_t k = i; k > 0 && std::abs(source_strides_[k - 1]) < std::abs(source_strides_[k]); --k) {
       for (Dims* dims : {&shape_, &destination_strides_, &source_strides_}) std::swap((*dims)[k - 1], (*dims)[k]);
@@ -264,12 +264,12 @@ class StridedCopy::Rows {
 
   std::byte* destination() const noexcept { return d_; }
   const std::byte* source() const noexcept { return s_; }
-  /// Number of rows from this one on that are equally far apart on both sides.
+  /// Number of rows, from the current row on, that are equally far apart on both sides.
   int64_t in_line() const noexcept { return last_ < 0 ? 1 : copy_.shape_[last_] - at(last_); }
   int64_t destination_stride() const noexcept { return last_ < 0 ? 0 : copy_.destination_strides_[last_]; }
   int64_t source_stride() const noexcept { return last_ < 0 ? 0 : copy_.source_strides_[last_]; }
 
-  /// Advances by up to in_line() rows. After the last row it is at the first one again.
+  /// Advances by up to in_line() rows. After the last row it returns to the first row.
   void forward(int64_t rows) noexcept {
     for (int64_t k = last_; k >= 0; --k, rows = 1) {
       d_ += rows * copy_.destination_strides_[k];
@@ -333,7 +333,7 @@ void StridedCopy::copy_runs(int64_t begin, int64_t end, int64_t rows_ahead) cons
       kernels.copy_runs(staging.room(d, count * unit_), rows.destination_stride(), s, rows.source_stride(), unit_,
                         count, ahead);
     } else {
-      // The last part of a row is long enough to prefetch the beginning of the next one.
+      // The last part of a row is long enough to prefetch the beginning of the next row.
       const int64_t tail = std::min(unit_, kBytesAhead);
       for (int64_t i = 0; i < count; ++i, d += rows.destination_stride(), s += rows.source_stride()) {
         const std::byte* const next = ahead != 0 ? s + ahead : nullptr;

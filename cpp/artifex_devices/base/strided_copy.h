@@ -11,8 +11,8 @@ namespace artifex_devices {
 
 /// One copy of a box of elements between two strided memories, prepared to run in pieces on several threads.
 ///
-/// Dimensions of size 1 are dropped, and adjacent dimensions that are contiguous on both sides are merged, so that most
-/// copies become one or two loops. Strides are in bytes, may be negative, and are 0 for broadcast sources; the
+/// Dimensions of size 1 are dropped, and adjacent dimensions that are contiguous on both sides are merged. Most copies
+/// then become one or two loops. Strides are in bytes, may be negative, and are 0 for broadcast sources; the
 /// destination must not overlap itself or the source. Bits are copied unchanged. From `stream_bytes()` on, stores
 /// bypass the cache.
 ///
@@ -28,11 +28,11 @@ class StridedCopy {
   int64_t bytes() const noexcept { return bytes_; }
 
   /// Moves both memories by these numbers of bytes. Returns false and changes nothing if the copy relies on an
-  /// alignment of the destination that would be lost: create another one.
+  /// alignment that the destination would lose. The caller then creates a new copy.
   bool shift(int64_t destination_bytes, int64_t source_bytes) noexcept;
 
-  /// Number of pieces of about `piece_bytes` that the copy can be divided into (at least 1; 0 if there is nothing to
-  /// copy). Pieces share no destination cache line if the layout allows it.
+  /// Number of pieces of about `piece_bytes` that the copy can be divided into: at least 1, or 0 for an empty copy.
+  /// Pieces share no destination cache line if the layout allows it.
   int64_t pieces(int64_t piece_bytes) const noexcept;
 
   /// Copies piece `index` of `count`, where `count` is any number up to `pieces(...)`. Thread-safe for distinct pieces.
@@ -57,8 +57,8 @@ class StridedCopy {
   /// The first address that it reads.
   const std::byte* source() const noexcept { return source_; }
 
-  /// Copies piece `index` of `count` of several copies, each of which continues the one before it: one block of each in
-  /// turn, so that the source is read from front to back. `count` is at most the `pieces(...)` of the first.
+  /// Copies piece `index` of `count` of several copies, each of which continues the previous copy. It copies one block
+  /// of each in turn, to read the source from front to back. `count` is at most the `pieces(...)` of the first.
   static void run_together(std::span<const StridedCopy* const> copies, int64_t index, int64_t count) noexcept;
 
   /// Copies all of it on the calling thread.
@@ -73,7 +73,7 @@ class StridedCopy {
     kTranspose,  // tiles; the last dimension is dense in the destination, the one before it in the source
   };
 
-  /// How runs and rows are stored.
+  /// Kind of stores for runs and rows.
   enum class Way : uint8_t {
     kPlain,     // ordinary stores
     kStaged,    // assembled in the cache, then stored past it

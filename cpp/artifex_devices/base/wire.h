@@ -50,7 +50,7 @@ class WireReader {
 
   /// The field as a number from 0 to `most`.
   int64_t number(int64_t most = INT64_MAX) const;
-  /// The field as text, which must be UTF-8.
+  /// The field as text; it must be UTF-8.
   std::string text() const;
   /// Appends the numbers of the field, packed or not, each from 0 to `most`. Throws if `values` would have more than
   /// `count`.

@@ -102,7 +102,7 @@ struct WorkerPool::State {
   void run_worker(size_t lane, int64_t started_in);
 
   Mutex<"worker pool"> mutex;
-  std::deque<LaneState> lanes;  // a deque, so that addresses do not change
+  std::deque<LaneState> lanes;  // a deque, because addresses must not change
   bool used = false;
   int64_t epoch = 0;  // incremented by each shutdown
   size_t next_lane = 0;
@@ -192,7 +192,8 @@ void WorkerPool::State::push_locked(const JobRef& job, int64_t tickets, int lane
   }
 }
 
-/// Wakes workers for tickets queued since the last call: first those of each lane, then those of lanes without tickets.
+/// Wakes workers for tickets queued since the last call: first the workers of each lane, then the workers of lanes
+/// without tickets.
 void WorkerPool::State::serve_locked() noexcept {
   for (size_t i = 0; i < lanes.size(); ++i) {
     while (lanes[i].unserved > 0 && wake_locked(i)) --lanes[i].unserved;

@@ -18,8 +18,8 @@ class Job;
 
 /// Worker threads in one lane for each CPU domain of the machine; the workers of a lane are bound to its cores by the
 /// lane's `bind`. No thread exists before the first task or after `shutdown()`; a later task starts them again. Workers
-/// block all signals except those of their own faults. A forked child has no workers until its first task; a fork does
-/// not wait for tasks. A pool is never destroyed: its threads do not delay exit.
+/// block all signals except synchronous ones (their own faults). A forked child has no workers until its first task; a
+/// fork does not wait for tasks. A pool is never destroyed: its threads do not delay exit.
 class WorkerPool final : AtFork {
  public:
   struct Lane {
@@ -46,10 +46,10 @@ class WorkerPool final : AtFork {
   int running_workers() const noexcept;
   int max_workers() const noexcept;
 
-  /// Runs body(0) .. body(count - 1), each once, on the calling thread and, for two or more items, on workers, first
-  /// those of `lane` (-1: any). Returns when all have finished. Between its own items the calling thread calls
-  /// `check_interrupt()`; if that throws, no further item starts, and the exception is rethrown after the running items
-  /// have finished. The first exception of a body stops the work in the same way. On a worker it runs inline, so
+  /// Runs body(0) .. body(count - 1), each once, on the calling thread and, for two or more items, on workers,
+  /// preferably workers of `lane` (-1: any). Returns when all have finished. Between its own items the calling thread
+  /// calls `check_interrupt()`; if that throws, no further item starts, and the exception is rethrown after the running
+  /// items have finished. The first exception of a body stops the work in the same way. On a worker it runs inline, so
   /// workers never wait.
   void parallel_for(int64_t count, int lane, const std::function<void(int64_t)>& body);
 
@@ -59,8 +59,8 @@ class WorkerPool final : AtFork {
     int lane = -1;
     std::function<void(int64_t)> body;
   };
-  /// The same for several lanes. All work is queued before a worker is woken, so that each lane's workers begin with
-  /// their own; when finished they help other lanes. An error in one list stops the others.
+  /// The same for several lanes. All work is queued before a worker is woken, because each lane's workers should begin
+  /// with their own list; then they help other lanes. An error in one list stops all lists.
   void parallel_for(std::span<const Work> work);
 
   /// Like parallel_for, but returns at once. `done(error)` runs on the worker that finishes last (on this thread if

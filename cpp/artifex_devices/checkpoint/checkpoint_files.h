@@ -20,13 +20,12 @@ struct CheckpointFiles {
   std::string index;               // path of an index of safetensors files, such as model.safetensors.index.json
   /// Whether the names say that the files are one checkpoint. Other files must state which boxes of arrays they hold.
   bool are_one_set = true;
-  /// Numbers that are missing among those of the processes, in files shard-N-model-1-of-1.safetensors.
+  /// Missing process numbers among files shard-N-model-1-of-1.safetensors.
   std::vector<int64_t> missing_shards;
 };
 
 /// Opens the folder of a checkpoint, or the folder that contains the index `path`. Returns null for another file.
-/// Throws FileError, with ENOENT and the cause if there is nothing at the path; `existed` is whether it was there
-/// before.
+/// Throws FileError, with ENOENT and the cause if the path does not exist; `existed` is whether it was there before.
 std::shared_ptr<const Folder> open_checkpoint_folder(const std::string& path, std::string_view operation, bool existed);
 
 /// Finds the files of a checkpoint: a folder, one safetensors file, or an index of safetensors files. `folder` is from

@@ -13,23 +13,24 @@
 
 namespace artifex_devices {
 
-/// What one process writes of a checkpoint. It holds the memory of the arrays, which the caller may delete meanwhile.
+/// Part of a checkpoint that one process writes. It holds the memory of the arrays, so the caller may delete them
+/// meanwhile.
 ///
-/// File k has box k of each array that has so many; names are those of torch.distributed.checkpoint. Add everything,
-/// then call write() once. `bytes_written` may be read on any thread.
+/// File k has box k of each array with more than k boxes. Files are named as in torch.distributed.checkpoint. Add
+/// everything, then call write() once. `bytes_written` may be read on any thread.
 class SavePart {
  public:
   explicit SavePart(std::string operation) : operation_(std::move(operation)) {}
-  /// Memory for so many arrays.
+  /// Allocates memory for `count` arrays.
   void reserve(size_t count) { arrays_.reserve(count); }
 
-  /// Takes the boxes of the array that this process owns (owned_boxes). `leaf` is its number in the tree. Throws
-  /// DeletedArray. Quick: the caller waits for it also when the save runs in the background.
+  /// Adds the boxes of the array that this process owns (owned_boxes). `leaf` is the array's number in the tree. Throws
+  /// DeletedArray. It must be fast, because a save in the background also waits for it.
   void add(size_t leaf, ArrayRef array);
-  /// Takes all of a host array, whose memory the caller keeps alive and does not change.
+  /// Adds a complete host array. The caller keeps its memory alive and does not change it.
   void add(size_t leaf, const HostView& view);
 
-  /// Takes a box of an array, if any, that `load` reads to dense memory, piece by piece, on workers.
+  /// Adds a box of an array, if any. `load` reads it into dense memory, piece by piece, on workers.
   using Load = std::function<void(std::byte* data, const IndexDomain& piece)>;
   void add(size_t leaf, DType dtype, Dims shape, std::optional<IndexDomain> box, Load load);
 
@@ -59,7 +60,7 @@ class SavePart {
 
   std::string operation_;
   std::vector<HeldArray> arrays_;
-  std::vector<Entry> entries_;  // of the others; write() adds those of the arrays
+  std::vector<Entry> entries_;  // without the Arrays; write() adds their entries
   int64_t bytes_ = 0;
   std::atomic<int64_t> bytes_written_{0};
 };

@@ -166,7 +166,7 @@ class Collector {
  private:
   const std::string& file_of(size_t tensor) const { return found_.files.paths()[found_.file_of_tensor[tensor]]; }
 
-  /// The shape of the array as far as one part shows it.
+  /// The shape of the array that a part states, or else the smallest one that contains the part.
   static Dims extent(const StoredTensor& tensor) {
     if (tensor.global_shape) return *tensor.global_shape;
     Dims shape = tensor.shape;

@@ -35,7 +35,7 @@ Manifest parse_manifest(std::string_view text, std::string_view what);
 struct StoredArray {
   std::string name;
   Dims shape;
-  /// Whether no file states the shape, which is then that of the parts that are there: a last part that is missing
+  /// Whether no file states the shape. The shape is then derived from the existing parts, and a missing last part
   /// cannot be noticed.
   bool is_shape_derived = false;
   std::optional<DType> dtype;   // nothing: `type` has no dtype here
@@ -52,9 +52,9 @@ struct StoredCheckpoint {
   std::optional<Manifest> manifest;  // its arrays have become `arrays`
 
   /// Reads the headers of a folder, of one safetensors file, or of the files of an index, again if a save replaces the
-  /// folder meanwhile. Interruptible. Throws FileError, also if saves replace the folder all the time, and
-  /// InvalidArgument for files that are damaged, of several checkpoints or not those of the index, and for arrays whose
-  /// parts overlap or are not all there.
+  /// folder meanwhile. Interruptible. Throws FileError, also if saves keep replacing the folder. Throws InvalidArgument
+  /// for files that are damaged, belong to several checkpoints or are not listed in the index, and for arrays with
+  /// overlapping or missing parts.
   static StoredCheckpoint open(const std::string& path, std::string_view operation);
 
   /// A request to read array `number`, without destinations; the parts refer to this checkpoint.

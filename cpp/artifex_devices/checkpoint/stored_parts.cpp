@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxBoxes = 1 << 14;
 
-/// The dimension in which the boxes begin at most places, so that few share a range of it.
+/// The dimension with the most distinct begins of boxes: few boxes share a range of it.
 int64_t most_divided_dimension(std::span<const IndexDomain> boxes) {
   int64_t dimension = 0;
   size_t most = 0;

@@ -21,7 +21,7 @@ struct SourcedNumber {
   friend bool operator==(const SourcedNumber&, const SourcedNumber&) = default;
 };
 
-/// How the chips of one slice are joined.
+/// Kind of network between the chips of one slice.
 enum class NetworkKind : uint8_t {
   kTorus,     // links to neighbours along each axis
   kSwitch,    // every chip to every other at its full egress
@@ -50,7 +50,7 @@ struct ClusterChip {
 struct SliceNetwork {
   NetworkKind kind = NetworkKind::kSwitch;
   std::string link_kind;    // "ICI", "NVLink 4", "PCIe", ...; "" where not known
-  std::vector<int> dims;    // torus: chips along x, y, z, 1 to 3 of them; else one number, the chips of the slice
+  std::vector<int> dims;    // torus: chips along x, y, z (1 to 3 axes); else one number, the chips of the slice
   std::vector<bool> wraps;  // torus: for each axis whether its ends are joined; else empty
   std::optional<SourcedNumber>
       bandwidth;  // bytes/s one way. Torus: of one link. Switch: out of a chip. Full mesh: of a pair's link.
@@ -66,7 +66,7 @@ struct NetworkBetween {
   friend bool operator==(const NetworkBetween&, const NetworkBetween&) = default;
 };
 
-/// Where one device of a cluster is.
+/// Position of one device of a cluster.
 struct ClusterPlace {
   int64_t slice = 0;
   int64_t process = 0;          // of its host; counts on over slices
@@ -127,8 +127,8 @@ class Cluster {
     return (slice * chips_per_slice_ + chip) * parts_.chip.devices_per_chip + core_on_chip;
   }
 
-  /// The numbers that prices need. Each throws Unavailable, naming the number, the cluster and the argument that sets
-  /// it, if it is not known.
+  /// The rates that cost models need. Each function throws Unavailable if its rate is unknown; the message names the
+  /// rate, the cluster and the argument that sets it.
   const SourcedNumber& link_bandwidth() const;     // inside().bandwidth
   const SourcedNumber& link_latency() const;       // inside().latency
   const SourcedNumber& network_bandwidth() const;  // between().bandwidth

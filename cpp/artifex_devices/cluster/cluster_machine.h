@@ -10,7 +10,7 @@
 
 namespace artifex_devices {
 
-/// The machine of a cluster's devices: one domain without CPUs, as those of the hosts are unknown.
+/// The machine of a cluster's devices: one domain without CPUs, because the hosts' CPUs are unknown.
 class ClusterMachine final : public Machine {
  public:
   /// `cluster` is not null.

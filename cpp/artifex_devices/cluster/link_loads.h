@@ -8,9 +8,9 @@
 namespace artifex_devices {
 
 /// Bytes on each directed link of a torus or mesh, when every message takes the shortest path along x, then y, then z.
-/// If both directions of a ring are equally short, half goes each way. The cost of a message is per axis, not per link:
-/// the ends of its row of links are recorded, and running sums of these are the loads.
-/// Example: in a line of 3, a message of 8 bytes from 0 to 2 puts 8 bytes on the links 0->1 and 1->2.
+/// If both directions of a ring are equally short, half goes each way. Adding a message takes time per axis, not per
+/// link: only the ends of its row of links are recorded, and running sums give the loads. Example: in a line of 3, a
+/// message of 8 bytes from 0 to 2 puts 8 bytes on the links 0->1 and 1->2.
 class LinkLoads {
  public:
   /// Chips along each axis, x first, and whether its ends are joined; rings of 2 are lines. Throws InvalidArgument for
@@ -23,7 +23,7 @@ class LinkLoads {
 
   /// Of the busiest link.
   double most_bytes() const noexcept;
-  /// Over all links: each message counts once for each of its links.
+  /// Sum over all links; a message counts once for each link on its path.
   double total_bytes() const noexcept;
   /// Links that the longest message so far went over.
   int64_t longest_path() const noexcept { return longest_path_; }
@@ -43,8 +43,8 @@ class LinkLoads {
   std::vector<bool> wraps_;
   int64_t chips_ = 1;
   int64_t longest_path_ = 0;
-  // Axis, backward and forward, chip that the link leaves: by how much its load differs from that of the chip before
-  // it on the axis.
+  // Axis, backward and forward, chip that the link leaves: difference between the link's load and the load of the
+  // previous chip's link on the axis.
   std::vector<double> changes_;
 };
 

@@ -91,7 +91,7 @@ ClusterParts accelerator_node(const std::vector<MachineChip>& chips, const Machi
       parts.host_memory = memory_of(machine, source);
       return parts;
     }
-    // The numbers of the chip are the catalogue's, those of its links are not.
+    // The rates of the chip are the catalogue's; the rates of its links are not.
     parts = gpu_cluster(row->name, 1, {.chips_per_node = count})->parts();
     parts.inside = {};
     parts.inside.dims = parts.host_shape = {count};

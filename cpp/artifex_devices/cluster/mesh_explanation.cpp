@@ -165,7 +165,7 @@ std::vector<AxisRate> torus_rates(const Network& network, const std::vector<int6
   }
   const auto count = static_cast<int64_t>(places.size());
   if (inside * network.slices == count) {
-    // Slices are laid side by side: the rates of one are those of all.
+    // Each slice holds a box of the mesh of the same shape: the rates of one slice are the rates of all.
     std::vector<int64_t> first_slice;
     for (size_t i = 0; i < places.size(); ++i) {
       if (slice_of[i] == 0) first_slice.push_back(places[i] % (count / network.slices));

@@ -7,10 +7,10 @@
 
 namespace artifex_devices {
 
-/// Assignment of the axes of a mesh to those of a torus: factors[p][l] is the share of physical axis p (of size
+/// Assignment of the axes of a mesh to the axes of a torus: factors[p][l] is the share of physical axis p (of size
 /// dims[p]) of the logical axis l. Rows multiply to dims, columns to the mesh's shape. On one physical axis later
 /// logical axes vary faster; in one logical axis later physical axes do. Example: (2, 2, 4) on 4x4 as {{1, 1, 4}, {2,
-/// 2, 1}}: the last axis is all of x, the others share y.
+/// 2, 1}}: the last axis is all of x, the first two share y.
 struct TorusAssignment {
   std::vector<std::vector<int64_t>> factors;
   friend bool operator==(const TorusAssignment&, const TorusAssignment&) = default;
@@ -34,9 +34,9 @@ struct AssignmentAttempt {
 /// Sizes are 1 or more, at most 8 physical axes; the products of dims and mesh are equal. So in the functions below.
 AssignmentAttempt assign_whole_axes(const std::vector<int64_t>& dims, const std::vector<int64_t>& mesh);
 
-/// JAX's rule where axes may be split (`allow_split_physical_axes`). Logical axes from last to first take, of all
-/// divisions of their size, the one with the larger product of parts that are whole axes; then with more such axes;
-/// then with the larger product of parts of axes that are used already; then the lexicographically larger one.
+/// JAX's rule where axes may be split (`allow_split_physical_axes`). Logical axes, from last to first, each take the
+/// best division of their size, which has the larger product of parts that are whole axes; then more such axes; then
+/// the larger product of parts of axes that are already used; then the lexicographically larger parts.
 AssignmentAttempt assign_split_axes(const std::vector<int64_t>& dims, const std::vector<int64_t>& mesh);
 
 /// For each place of the mesh (row-major) the chip's place in the torus (row-major over dims).

@@ -10,7 +10,7 @@ namespace artifex_devices {
 namespace {
 
 /// The best assignment of the axes 0 .. l, given the share of each physical axis in the later ones. The cost of an axis
-/// depends on that alone, so that each state is evaluated once.
+/// depends only on that, so each state is evaluated once.
 class Search {
  public:
   Search(const Torus& torus, const std::vector<int64_t>& mesh, const std::vector<double>& traffic, bool may_split)
@@ -39,7 +39,7 @@ class Search {
   };
 
   double seconds_of_axis(size_t axis, const std::vector<int64_t>& used, const std::vector<int64_t>& parts) const {
-    // The parts of later axes as one axis behind this one.
+    // The parts of later axes as one following axis.
     TorusAssignment pair;
     for (size_t p = 0; p < parts.size(); ++p) pair.factors.push_back({parts[p], used[p]});
     return seconds_of(torus_, rates_of(torus_, pair), {traffic_[axis], 0});

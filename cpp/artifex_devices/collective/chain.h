@@ -11,10 +11,10 @@
 
 namespace artifex_devices {
 
-/// This process's part of a reduction over a chain of processes, in the order of the members: the partial
-/// result is passed forward in pieces while finished pieces are passed back. Each element is combined in the order of
-/// the members, so the bits are those of `all_reduce` over all blocks; 16-bit floats are passed as float32 where they
-/// are added or multiplied, and are rounded once.
+/// This process's part of a reduction over a chain of processes, in the order of the members: the partial result is
+/// passed forward in pieces while finished pieces are passed back. Each element is combined in the order of the
+/// members, so the bits are equal to the bits of `all_reduce` over all blocks. Sums and products of 16-bit floats are
+/// passed as float32 and rounded once.
 ///
 /// Each piece is read from memory once and written to the result once, bypassing the cache; messages stay in the cache.
 class ReductionChain {
@@ -26,7 +26,8 @@ class ReductionChain {
     int64_t handed_on = 0;
   };
 
-  /// The lanes to a process next to this one in the chain; none beyond the first and the last process.
+  /// The lanes to a neighbour in the chain. The first process has no neighbour before it, the last process none after
+  /// it.
   struct Link {
     LaneReader* from = nullptr;
     LaneWriter* to = nullptr;
@@ -49,7 +50,7 @@ class ReductionChain {
   /// Number of pieces combined or returned so far.
   int64_t progress() const noexcept { return made_ + returned_; }
 
-  /// Number of pieces that are passed forward, and of finished pieces that the process after this one passes back.
+  /// Number of pieces that are passed forward, and of finished pieces that the next process passes back.
   int64_t pieces() const noexcept { return pieces_; }
   int64_t coming_back() const noexcept { return coming_back_; }
   /// Bytes of a piece on its way forward, and of the finished piece on its way back.
@@ -88,7 +89,7 @@ class ReductionChain {
   int64_t elements_;
   int64_t step_;  // elements of a piece
   int64_t pieces_;
-  int64_t coming_back_ = 0;  // finished pieces that the process after this one passes back
+  int64_t coming_back_ = 0;  // finished pieces that the next process passes back
   int64_t made_ = 0;
   int64_t returned_ = 0;
   std::vector<std::byte> unsent_;  // of the last process: a finished piece that no other process stores

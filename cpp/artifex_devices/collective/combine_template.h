@@ -20,7 +20,7 @@ constexpr int64_t kSources = 8;
 
 enum class Step { kSum, kProduct, kMax, kMin };
 
-// One step for vectors and for single numbers. Always inlined, so that vectors stay in registers.
+// One step for vectors and for single numbers. Always inlined, to keep vectors in registers.
 template <Step kStep, class V>
 [[gnu::always_inline]] inline void step(V& total, const V& next) noexcept {
   if constexpr (kStep == Step::kSum) {

@@ -24,8 +24,8 @@ void narrow(ArithmeticType type, const float* from, int64_t count, void* to) noe
 void divide(ArithmeticType type, void* data, int64_t count, float by) noexcept;
 
 /// Reduces a dense array of shape (outer, reduced, inner) over its middle dimension, in float32: `out` has shape
-/// (outer, inner). `reduced` and `inner` are at least 1. Max and min give NaN where there is one. Rounding errors of a
-/// sum with `inner` 1 grow with the logarithm of `reduced`; otherwise with the number of rows of 4,096 numbers.
+/// (outer, inner). `reduced` and `inner` are at least 1. Max and min of a NaN are NaN. Rounding errors of a sum with
+/// `inner` 1 grow with the logarithm of `reduced`; otherwise with the number of rows of 4,096 numbers.
 void fold(Reduction reduction, ArithmeticType type, const void* from, int64_t outer, int64_t reduced, int64_t inner,
           float* out) noexcept;
 

@@ -191,7 +191,7 @@ void join_pairs(const uint16_t* const* sources, int64_t count, Pair* wide, uint1
   }
 }
 
-/// Where the operands of a tile begin: in arrays of their own, or in rows of one.
+/// Start of the operands of a tile, which are separate arrays or rows of one array.
 struct Operands {
   const void* const* arrays;  // null: rows
   int64_t offset;             // in each of the arrays
@@ -258,9 +258,9 @@ void loop_halves(const void* const* inputs, int64_t count, void* out, int64_t be
 // ---- reductions of one array along its dimensions
 
 constexpr int64_t kTotals = 64;      // of a run: its number i goes to total i % 64
-constexpr int64_t kRunBlock = 4096;  // longer runs are halved, so that rounding errors grow with the logarithm only
+constexpr int64_t kRunBlock = 4096;  // longer runs are halved; rounding errors then grow with the logarithm only
 
-/// What changes no total. Of a sum it is -0, so that a sum of -0 stays one.
+/// Neutral element of the reduction. For a sum it is -0, because a sum of -0 must be -0.
 template <Step kStep, class Format>
 uint16_t neutral() noexcept {
   constexpr bool kIsBrain = Format::kIsBrain;

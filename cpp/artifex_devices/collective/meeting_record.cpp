@@ -45,7 +45,7 @@ void write_meeting_record(const MeetingRecord& record, std::string& bytes) {
 
 MeetingRecord read_meeting_record(std::string_view bytes) {
   Head head;
-  bytes.copy(reinterpret_cast<char*>(&head), sizeof head);  // as far as there are bytes
+  bytes.copy(reinterpret_cast<char*>(&head), sizeof head);  // up to the end of the bytes
   MeetingRecord record{.digest = bytes.substr(0, sizeof head.digest), .group = head.group, .kind = head.kind};
   bytes.remove_prefix(std::min(bytes.size(), sizeof head));
   record.payload = bytes.substr(0, head.payload_bytes);

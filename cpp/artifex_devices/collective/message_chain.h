@@ -16,8 +16,8 @@
 
 namespace artifex_devices {
 
-/// A lane to or from a process that shares no memory with this one: the caller sends the pieces that are written, or
-/// receives those to be read, as messages, each in the slot `number % slots` of `memory`.
+/// A lane to or from a process that shares no memory with this process. The caller sends written pieces as messages, or
+/// receives the pieces to read. A message uses the slot `number % slots` of `memory`.
 class MessageLane {
  public:
   MessageLane(std::byte* memory, int64_t slots, int64_t slot_bytes) noexcept;
@@ -27,7 +27,7 @@ class MessageLane {
   LaneReader reader;
   LaneWriter writer;
 
-  /// Number of the next message to send, which must begin now; nothing where none is written.
+  /// Number of the next message that the caller must start to send now; nothing if no piece is written.
   std::optional<int64_t> begin_send() noexcept { return begin(written_); }
   /// Number of the next of `pieces` messages to receive, which must begin now; nothing where no slot is free.
   std::optional<int64_t> begin_receive(int64_t pieces) noexcept;
@@ -62,15 +62,15 @@ class MessageChain {
     int64_t bytes;
   };
 
-  /// `memory`: of each lane, `slots` slots of `piece_bytes`; null for both lanes of a process that does not exist.
-  /// The other arguments are those of ReductionChain.
+  /// `memory`: of each lane, `slots` slots of `piece_bytes`; null for both lanes of a process that does not exist. The
+  /// other arguments are the arguments of ReductionChain.
   MessageChain(const std::array<std::byte*, 4>& memory, int64_t slots, int64_t piece_bytes, Reduction reduction,
                std::vector<HostView> blocks, HostView out, ReductionChain::Share share);
 
-  /// Does what the messages so far permit. Returns whether the share of this process is complete and everything for the
-  /// others is written; their last messages may still have to be sent.
+  /// Does what the messages so far permit. Returns whether the share of this process is complete and all pieces for
+  /// other processes are written. The last messages may still have to be sent.
   bool advance() { return chain_.advance(std::chrono::nanoseconds(0)); }
-  /// The messages that the caller must begin now, those of a lane in the order of their numbers.
+  /// The messages that the caller must begin now, in the order of their numbers in each lane.
   std::vector<Message> begin_messages();
   void ended(Lane lane, int64_t number);
 

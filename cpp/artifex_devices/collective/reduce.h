@@ -8,8 +8,8 @@
 
 namespace artifex_devices {
 
-/// out = inputs[0] op inputs[1] op ... element by element, always in this order, so that the result has the same bits
-/// on any number of cores. All views are dense row-major, of one shape and dtype; `out` overlaps no input. float16 and
+/// out = inputs[0] op inputs[1] op ... element by element, always in this order: the result has the same bits on any
+/// number of cores. All views are dense row-major, of one shape and dtype; `out` overlaps no input. float16 and
 /// bfloat16 accumulate in float32 and are rounded once. Max and min give NaN where any input has one. Integers wrap.
 /// Cut into pieces that stay in the cache, over cores where the executor would split a copy of as many bytes;
 /// interruptible. Throws InvalidArgument for views that do not fit each other or no inputs, TypeMismatch for dtypes

@@ -27,7 +27,7 @@ enum Counter : int64_t { kMessagesWritten, kStreamWritten, kMessagesRead, kStrea
 
 static_assert(SharedLanes::kMaxMessageBytes + static_cast<int64_t>(sizeof(uint32_t)) <= kMessageSlotBytes);
 
-// So long a process does not give its core away, some 10 us: mostly the others are as far as it is.
+// A process polls for about 10 us before it yields its core: the other processes usually arrive at about the same time.
 constexpr int64_t kEagerLooks = 512;
 
 uint64_t* counter(std::byte* section, Counter which) { return reinterpret_cast<uint64_t*>(section + kLine * which); }
@@ -200,7 +200,7 @@ SharedLanes::Mapping SharedLanes::map(int file, int64_t offset, int64_t bytes, b
   if (fstat(file, &status) != 0 || status.st_size != kSectionBytes * count()) {
     throw_error("shared_lanes: file {} is not of {} processes; expected a file of create()", file, count());
   }
-  mappings_.reserve(mappings_.size() + 1);  // so that the mapping is always recorded
+  mappings_.reserve(mappings_.size() + 1);  // before mapping: recording it must not fail
   void* data = mmap(nullptr, static_cast<size_t>(bytes), writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
                     file, offset);
   if (data == MAP_FAILED) {

@@ -64,10 +64,10 @@ bool poll_until(std::chrono::nanoseconds timeout, const Done& done) {
   }
 }
 
-/// Memory between the processes of one host (peers, numbered from 0): each writes its own file and reads those of the
-/// others. Each pair exchanges messages, in order and of at most `kMaxMessageBytes`, and a stream of large pieces.
-/// Memory is used from the first message or piece on, at most about 4 MiB for a pair in each direction. For one thread
-/// at a time.
+/// Memory between the processes of one host (peers, numbered from 0). Each process writes its own file and reads the
+/// files of its peers. Each pair exchanges messages, in order and of at most `kMaxMessageBytes`, and a stream of large
+/// pieces. Memory is used from the first message or piece on, at most about 4 MiB for a pair in each direction. For one
+/// thread at a time.
 class SharedLanes {
  public:
   static constexpr int64_t kMaxMessageBytes = 8000;
@@ -76,8 +76,8 @@ class SharedLanes {
   /// Creates the memory file that one of `count` processes writes; the caller closes it. Throws OutOfMemory.
   static int create(int64_t count);
 
-  /// Maps the files of all peers, which may be closed afterwards. Throws InvalidArgument for a wrong number or file,
-  /// OutOfMemory where mapping fails.
+  /// Maps the files of all peers. The caller may close them afterwards. Throws InvalidArgument for a wrong number or
+  /// file, OutOfMemory where mapping fails.
   SharedLanes(int64_t me, std::span<const int> files);
   ~SharedLanes();
   SharedLanes(const SharedLanes&) = delete;

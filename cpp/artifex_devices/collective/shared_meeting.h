@@ -14,8 +14,8 @@
 
 namespace artifex_devices {
 
-/// Exchanges of records between processes of one host, one after the other, through their shared memory. For one thread
-/// at a time.
+/// Consecutive exchanges of records between processes of one host, through their shared memory. For one thread at a
+/// time.
 ///
 /// Example: meeting.start({.digest = digest, .payload = payload, .text = "psum"}); if (meeting.wait(1ms) &&
 /// meeting.all_same()) use(meeting.payload(0)); meeting.release();
@@ -26,14 +26,15 @@ class SharedMeeting {
 
   std::span<const int64_t> others() const noexcept { return others_; }
 
-  /// Sends this process's record to the others, without waiting; its group is that of the meeting.
+  /// Sends this process's record to the other members, with the group of the meeting. Does not wait.
   void start(MeetingRecord record);
   /// The record that was sent last.
   std::string_view sent() const noexcept { return sent_; }
   /// Waits until the record of each other member has arrived or the timeout expires. Returns whether they have arrived.
   bool wait(std::chrono::nanoseconds timeout) { return lanes_->wait(others_, timeout); }
 
-  /// Whether all members come to the same operation. For this and what follows, the records must have arrived.
+  /// Whether the records of all members are of the same operation. This function and the next ones need the records of
+  /// all members.
   bool all_same() const;
   /// The payload of a member, by its place in `others`; valid until `release`.
   std::string_view payload(size_t other) const { return read_meeting_record(lanes_->next(others_[other])).payload; }

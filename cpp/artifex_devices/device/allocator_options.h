@@ -10,7 +10,7 @@ namespace artifex_devices {
 enum class AllocatorKind : uint8_t { kDefault, kPlatform, kBfc, kCudaAsync };
 std::string_view to_string(AllocatorKind kind) noexcept;  // "DEFAULT", "PLATFORM", "BFC", "CUDA_ASYNC"
 
-/// How a client allocates memory from the system.
+/// A client's options for memory from the system.
 struct AllocatorOptions {
   /// kBfc and kDefault: the caching allocator (device/cpu/arena.h). kPlatform: each array's pages are mapped and
   /// unmapped directly, without a cache. kCudaAsync: not supported on a CPU; on emulated GPUs the same as kBfc.

@@ -92,7 +92,7 @@ void check_count(int64_t count) {
   throw_error("make_client: num_devices is {}; expected a number of devices from 1 to {}", count, kMostClientDevices);
 }
 
-/// Checks the list of processes, especially this one's entry; returns the number of all devices.
+/// Checks the list of processes, especially the entry of this process. Returns the number of all devices.
 int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, const ProcessInfo& expected) {
   const auto count = static_cast<int>(processes.size());
   if (own < 0 || own >= count) {
@@ -218,7 +218,7 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
   const auto domain_count = static_cast<int64_t>(info.domains.size());
   const auto domain_of = [&](int64_t i) { return static_cast<size_t>(i * domain_count / info.num_devices); };
   const auto add_memory = [&](size_t memory, int64_t bytes, int64_t local_device) {
-    // The nodes of a simulated machine are mapped to those of this machine in turn.
+    // The nodes of a simulated machine are mapped in turn to the nodes of this machine.
     const int node = machine_->is_live() ? memories.nodes[memory] : static_cast<int>(memory);
     arenas_.push_back(is_here ? &Arena::of_node(node, MemoryKind::kDevice, caching) : nullptr);
     spaces_.push_back(is_here ? &backend_->device_space(local_device, node, allocator) : nullptr);
@@ -244,7 +244,7 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
     first_local_ = count_;
     local_count_ = info.num_devices;
   }
-  // Memory of its own ends where the device's does; shared memory is bounded by the system.
+  // A device's own memory is limited by its capacity; the system limits shared memory.
   const Cluster* cluster = backend_->cluster();
   for (int64_t i = 0; i < info.num_devices; ++i) {
     Device& device = devices_[static_cast<size_t>(count_)];

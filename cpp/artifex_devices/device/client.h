@@ -96,7 +96,7 @@ class Device {
   Device() = default;
 
   struct Memories;
-  const DeviceFacts& facts_elsewhere() const noexcept;  // of a device of another process, with memory of its own
+  const DeviceFacts& facts_elsewhere() const noexcept;  // of a device with its own memory in another process
   bool charge_host(int64_t bytes, MemoryKind kind);
   void discharge_host(int64_t bytes, MemoryKind kind) noexcept;
   /// Not inline, as a MemoryChange on the stack would cost each charge a frame.
@@ -132,17 +132,17 @@ struct ClientOptions {
   std::optional<AllocatorOptions> allocator = std::nullopt;  // nothing: cached, no limit, no preallocation
   bool asynchronous = true;                                  // false: all copies finish before their call returns
   std::optional<uint64_t> seed = std::nullopt;               // copies wait for a DeferredExecutor
-  std::vector<ProcessInfo> processes = {};                   // all processes that share the world; empty: this one only
-  int process_index = 0;                                     // index of this process
-  BackendRef backend = nullptr;                              // nothing: CPU devices, or those of the cluster `machine`
+  std::vector<ProcessInfo> processes = {};  // all processes that share the world; empty: only this process
+  int process_index = 0;                    // index of this process
+  BackendRef backend = nullptr;             // nothing: CPU devices, or devices of the cluster `machine`
 };
 
 /// A set of devices. Immutable except for its devices' counters. Objects on its devices keep it alive.
 class Client : public std::enable_shared_from_this<Client> {
  public:
-  /// Creates devices on `machine` with ids from 0, spread over its domains in order (with 8 devices on 2 domains,
-  /// the first four are on the first domain). With `processes` it has the devices of all of them, with ids in order of
-  /// the processes; those of other processes are not addressable. Throws InvalidArgument for num_devices outside 1 ..
+  /// Creates devices on `machine` with ids from 0, spread over its domains in order (with 8 devices on 2 domains, the
+  /// first four are on the first domain). With `processes` it has the devices of all of them, with ids in order of the
+  /// processes; devices of other processes are not addressable. Throws InvalidArgument for num_devices outside 1 ..
   /// 2^24, for invalid processes (such as an entry of this process that does not match `machine`), and for allocator
   /// options that are invalid or unsupported by the backend; OutOfMemory if there is too little memory to preallocate.
   static std::shared_ptr<Client> make(std::shared_ptr<const Machine> machine, const ClientOptions& options);
@@ -153,7 +153,7 @@ class Client : public std::enable_shared_from_this<Client> {
   const Machine& machine() const noexcept { return *machine_; }
   bool is_compile_only() const noexcept { return compile_only_; }
   /// Whether copies between devices and to the host run when a thread waits, in an order drawn from a seed. New memory
-  /// is filled with a pattern, so that data that is read too early is wrong.
+  /// is filled with a pattern; a read that comes too early then returns wrong data.
   bool defers_copies() const noexcept { return executor_->is_deferred(); }
   int process_index() const noexcept { return process_index_; }
   int process_count() const noexcept { return std::max(static_cast<int>(processes_.size()), 1); }
@@ -179,7 +179,7 @@ class Client : public std::enable_shared_from_this<Client> {
   Device* default_device() const noexcept { return &devices_[static_cast<size_t>(first_local_)]; }
   /// Returns the device with this id. Throws IndexOutOfRange.
   Device* device(int64_t id) const;
-  /// The device of this process with a local_hardware_id. Throws Unavailable where there is none.
+  /// The device of this process with a local_hardware_id. Throws Unavailable if no device has it.
   Device* local_device(int64_t local_hardware_id) const;
   int arenas() const noexcept { return static_cast<int>(arenas_.size()); }
   /// Returns the arena for a result of this size that all devices read: near `nearest`, or interleaved over all nodes
@@ -201,9 +201,9 @@ class Client : public std::enable_shared_from_this<Client> {
   bool is_host_readable(MemoryKind kind) const noexcept {
     return device_is_host_readable_ || kind != MemoryKind::kDevice;
   }
-  /// What runs the copies of its devices.
+  /// Executor of the copies of its devices.
   Executor& executor() const noexcept { return *executor_; }
-  /// What copies to and from the memory of its devices; null: the processor.
+  /// Engine for copies to and from the memory of its devices; null: the processor.
   const CopyEngine* copy_engine() const noexcept { return copy_engine_; }
   /// The options passed to make().
   const std::optional<AllocatorOptions>& allocator() const noexcept { return allocator_; }

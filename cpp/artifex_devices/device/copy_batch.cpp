@@ -50,7 +50,7 @@ void CopyBatch::order() {
 }
 
 CopyBatch::LaneWork& CopyBatch::work_of(int lane) {
-  // Devices of machines that are not this one name lanes that it does not have.
+  // Devices of other machines refer to lanes that do not exist here.
   if (lane >= WorkerPool::process().lanes()) lane = -1;
   auto work = std::ranges::find(work_, lane, &LaneWork::lane);
   if (work == work_.end()) work = work_.insert(work_.end(), LaneWork{lane, {}});

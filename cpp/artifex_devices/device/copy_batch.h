@@ -15,8 +15,8 @@
 namespace artifex_devices {
 
 /// The copies of one transfer, cut into pieces that the workers of each destination's lane take in turn. Many small
-/// copies make one piece together; big ones that read neighbouring columns of one source are run together, so that it
-/// is read once from front to back. Destinations do not overlap.
+/// copies form one piece. Big copies that read neighbouring columns of one source run together, to read the source once
+/// from front to back. Destinations do not overlap.
 class CopyBatch {
  public:
   using Done = std::function<void(std::exception_ptr)>;
@@ -27,9 +27,9 @@ class CopyBatch {
   void reserve(int64_t copies) { copies_.reserve(static_cast<size_t>(copies)); }
   /// `lane` of the device that the memory is written for.
   void add(const StridedCopy& copy, int lane);
-  /// Adds copies that are too many to list: `run(first, last)` executes those of the units [first, last) and writes
-  /// only their memory. It is called on several threads. An exception ends the batch with that error. Not for
-  /// the batches of a copy engine.
+  /// Adds too many copies to list: `run(first, last)` executes the copies of the units [first, last) and writes only
+  /// their memory. It is called on several threads. An exception ends the batch with that error. Not for the batches of
+  /// a copy engine.
   struct Bulk {
     int lane = -1;
     int64_t units = 0;

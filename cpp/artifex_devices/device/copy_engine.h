@@ -18,10 +18,10 @@ class CopyEngine {
   virtual ~CopyEngine() = default;
 
   using Task = std::function<void()>;
-  /// Starts the copies that need no processor, each between any two memories of this process. Returns what is left to
-  /// do, for several workers at the same time: to make the other copies, and to wait for those that were started. All
-  /// copies are complete when all tasks have run. A task that ends by an error, or is destroyed, leaves no copy of its
-  /// own running. Destinations do not overlap.
+  /// Starts the copies that need no processor, each between any two memories of this process. Returns the remaining
+  /// work, for several workers at the same time: to do the other copies, and to wait for the started ones. All copies
+  /// are complete when all tasks have run. A task that ends by an error, or is destroyed, leaves no copy of its own
+  /// running. Destinations do not overlap.
   virtual std::vector<Task> start(std::span<const StridedCopy> copies) const = 0;
 
   /// Executes all copies on the calling thread, and returns at their end. No copy is running when an error is thrown.

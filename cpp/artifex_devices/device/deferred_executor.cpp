@@ -12,7 +12,7 @@
 namespace artifex_devices {
 namespace {
 
-constinit Mutex<"deferred copies"> g_mutex;  // of all worlds, so that a fork holds one
+constinit Mutex<"deferred copies"> g_mutex;  // for all worlds: a fork must hold only one
 
 HeldOverFork g_held_over_fork(g_mutex);
 
@@ -36,7 +36,7 @@ struct DeferredExecutor::Tasks {
     by_place.emplace(next_random(random), std::move(task));
   }
 
-  /// Returns false if there is none.
+  /// Returns false without a task.
   bool run_one() {
     std::function<void()> task;
     {

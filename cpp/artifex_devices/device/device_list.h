@@ -32,7 +32,7 @@ class DeviceList {
   Position addressable_position(int64_t i) const noexcept {
     return is_fully_addressable_ ? Position(i) : addressable_[i];
   }
-  /// Returns whether this process's devices share one arena, so that replicas can share memory.
+  /// Returns whether this process's devices share one arena; replicas can then share memory.
   bool on_one_arena() const noexcept { return on_one_arena_; }
   /// Indexes of the processes that own the devices, ascending.
   std::vector<int> processes() const;

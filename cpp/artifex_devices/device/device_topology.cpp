@@ -211,7 +211,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
   }
   ClientRef client = Client::make(machine_, {.num_devices = device_count(), .compile_only = true});
   for (const TopologyDevices& run : devices_) {
-    // A client spreads its devices in order: the first and the last determine those in between.
+    // A client spreads its devices in order: the first and the last device determine the devices in between.
     for (const int64_t id : {run.first_id, run.first_id + run.count - 1}) {
       const Device& made = *client->device(id);
       const std::vector<std::string> kinds = memory_kinds_of(made);

@@ -38,7 +38,7 @@ class DeviceTopology {
   static constexpr int64_t kMostBytes = 16 << 20;  // of the serialized form
 
   /// Describes all devices of a client. `platform_version` is the platform's version; for a client created from a
-  /// topology, that of the topology is used. Throws InvalidArgument beyond the limits.
+  /// topology, it is the topology's version. Throws InvalidArgument beyond the limits.
   static DeviceTopology of(const Client& client, std::string platform_version);
 
   /// Reads the result of serialize(). Unknown fields of newer versions are skipped; another major version is rejected.

@@ -61,7 +61,7 @@ void WorkerPoolExecutor::start(const std::shared_ptr<CopyBatch>& batch, const Co
     WorkerPool::process().submit(work, [batch, done](std::exception_ptr error) { batch->end(done, std::move(error)); });
     return;
   } catch (...) {  // no thread, or no memory for one: the caller runs the copies
-    work.clear();  // waits for those of an engine
+    work.clear();  // waits for copies of an engine
   }
   run_here(*batch, done);
 }

@@ -56,13 +56,13 @@ class WorkerPoolExecutor : public Executor {
 
  private:
   virtual void copy_here(const CopyBatch& batch) const { batch.copy(); }
-  /// The work for the workers, which must not outlive the batch.
+  /// The work for the workers. It must not outlive the batch.
   virtual std::vector<WorkerPool::Work> begin(CopyBatch& batch) const { return batch.cut(); }
   virtual bool ends_soon() const noexcept { return false; }
   void start(const std::shared_ptr<CopyBatch>& batch, const CopyBatch::Done& done);
 };
 
-/// Copies by an engine, such as that of a GPU, while workers do what it leaves to them.
+/// Copies by an engine, such as a GPU's, while workers do the rest.
 class EngineExecutor final : public WorkerPoolExecutor {
  public:
   explicit EngineExecutor(std::shared_ptr<const CopyEngine> engine) : engine_(std::move(engine)) {}

@@ -43,7 +43,7 @@ class MemorySpace {
   virtual MemorySpaceStats stats() const = 0;
   /// The number that CUDA gives to the GPU whose memory it is; -1 for other memory.
   virtual int cuda_ordinal() const noexcept { return -1; }
-  /// Waits for all work of the GPU whose memory it is, that of other libraries included.
+  /// Waits for all work of the GPU that owns the memory, including work of other libraries.
   virtual void wait_for_device() const {}
   /// Wraps memory of this space that another library owns; `release` is called once when the last reference is
   /// released.
@@ -92,7 +92,7 @@ class MemorySpace {
 };
 
 /// Whether an array in `space` can share the memory of `block`. Memory of the caller has ordinary pages: it may be used
-/// for any kind of host memory except the one with locked pages. The nodes of host memory need not be equal.
+/// for any kind of host memory except locked pages. The nodes of host memory need not be equal.
 bool can_hold(const MemorySpace& space, const Block& block) noexcept;
 
 }  // namespace artifex_devices

@@ -8,9 +8,8 @@
 
 namespace artifex_devices {
 
-/// A world that `simulate` has opened, and the one around it. Which of them is the innermost depends on the calling
-/// context, which the caller knows: in Python a context variable has it. Not thread-safe; neither are the functions
-/// below.
+/// A world that `simulate` has opened, and the world around it. The caller knows the innermost world of its context; in
+/// Python, a context variable stores it. Not thread-safe; neither are the functions below.
 struct OpenWorld : std::enable_shared_from_this<OpenWorld> {
   OpenWorld(ClientRef opened, std::shared_ptr<OpenWorld> around)
       : client(std::move(opened)), outer(std::move(around)) {}
@@ -26,8 +25,9 @@ OpenWorld* skip_left(OpenWorld* world) noexcept;
 /// Throws Unavailable unless `left` is the innermost world.
 void check_innermost(const OpenWorld& left, const OpenWorld* innermost);
 
-/// The client of a platform, or null: that of the innermost world, which may be null, or the base client, and beside
-/// GPUs the CPU devices of the nearest world that has some, else those of this machine.
+/// Returns the client of a platform for code in the world `innermost` (null: the base client), or null. It is the
+/// world's client if its platform matches. For the CPU, it is else the nearest outer world of CPU devices, or the CPU
+/// devices of this machine.
 ClientRef client_of_platform(std::string_view platform, OpenWorld* innermost);
 
 }  // namespace artifex_devices

@@ -16,11 +16,11 @@ struct PlatformRequest {
   std::string source;
 };
 
-/// Whether the first platform is that of GPUs: "gpu" or "cuda".
+/// Whether the first platform is a GPU platform: "gpu" or "cuda".
 bool prefers_gpus(const PlatformRequest& request);
 
-/// Throws Unavailable for a platform that is not available. Where the first one is that of GPUs, they become the base
-/// client, as in JAX. Reads the environment: call with the GIL held.
+/// Throws Unavailable for a platform that is not available. If the first platform is a GPU platform, GPUs become the
+/// base client, as in JAX. Reads the environment: call with the GIL held.
 void use_platforms(const PlatformRequest& request);
 
 /// The backend of a platform: null for "cpu"; "gpu" is emulated by the CPU, `device_kind` being a GPU of the catalogue;

@@ -10,7 +10,7 @@
 
 namespace artifex_devices {
 
-/// A device with memory of its own, as other processes see it.
+/// A device with its own memory, as described to other processes.
 struct DeviceFacts {
   std::string kind;  // "NVIDIA H100 80GB HBM3"
   std::optional<int64_t> memory_bytes = std::nullopt;

@@ -19,7 +19,7 @@ constexpr uint32_t kMaxFlightEvents = 1 << 16;  // of a file that is read, which
 struct FlightHeader {
   char magic[8];
   uint32_t version;
-  uint32_t capacity;  // slots; event n lies in slot (n - 1) % capacity
+  uint32_t capacity;  // slots; event n is in slot (n - 1) % capacity
   uint32_t process;
   uint32_t process_count;
   int64_t pid;
@@ -36,7 +36,7 @@ struct FlightSlot {
   int64_t end_ns;    // 0 while it lasts
   uint64_t digest;   // equal where processes do the same
   uint64_t bytes;    // sent and received; 0 while it lasts
-  uint32_t turn;     // number of the meeting among those of its group, from 1; 0 for other kinds
+  uint32_t turn;     // number of the meeting in its group, from 1; 0 for other kinds
   uint32_t line;
   uint32_t group;  // hash of the numbers of the processes
   uint8_t kind;

@@ -120,13 +120,13 @@ FlightGroupReport report_of(const std::map<int, Meetings>& members) {
     if (first_next != nullptr && !is_same(*first_next, *next->second)) report.is_apart = true;
     first_next = first_next == nullptr ? next->second : first_next;
   }
-  if (first_next == nullptr) report.behind.clear();  // all stand at the common one
+  if (first_next == nullptr) report.behind.clear();  // all are at the common meeting
   if (common != 0) report.common = *members.begin()->second.at(common);
   return report;
 }
 
-// The ranges of a group in its text "0-3,6": first and last process. Of a text that was cut those that it names in
-// full.
+// The ranges of a group in its text "0-3,6": first and last process. For a truncated text, only the ranges that it
+// contains completely.
 std::vector<std::pair<int, int>> ranges_in(const std::string& processes) {
   std::vector<std::pair<int, int>> ranges;
   const auto number = [](const std::string& text) {
@@ -215,7 +215,7 @@ std::vector<FlightGroupReport> compare_flight_records(const std::vector<FlightRe
   std::vector<FlightGroupReport> reports;
   for (auto& [key, members] : groups) {
     check_interrupt();
-    for (const auto& [first, last] : ranges_in(key.second)) {  // those that have never met the others are behind
+    for (const auto& [first, last] : ranges_in(key.second)) {  // members without a meeting are behind
       for (auto each = processes.lower_bound(first); each != processes.end() && *each <= last; ++each) members[*each];
     }
     reports.push_back(report_of(members));

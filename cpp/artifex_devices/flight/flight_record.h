@@ -16,7 +16,7 @@ struct FlightEvent {
   FlightKind kind = FlightKind::kMeeting;
   FlightRoute route = FlightRoute::kNone;
   FlightOutcome outcome = FlightOutcome::kLasts;
-  uint32_t turn = 0;  // number of the meeting among those of its group, from 1; 0 for an exchange
+  uint32_t turn = 0;  // number of the meeting in its group, from 1; 0 for an exchange
   uint32_t group = 0;
   std::string processes;
   std::string operation;
@@ -46,7 +46,7 @@ FlightRecord read_flight_record(const std::string& path);
 /// Does the same for the bytes of a file; `name` is for messages.
 FlightRecord parse_flight_record(std::string_view bytes, const std::string& name);
 
-/// What the records of one job say about a group of processes.
+/// Comparison of the records of one group of processes.
 struct FlightGroupReport {
   struct Member {
     int process = 0;
@@ -54,10 +54,10 @@ struct FlightGroupReport {
   };
 
   std::string processes;
-  std::optional<FlightEvent> common;  // the last meeting to which all members came, as the first of them has it
+  std::optional<FlightEvent> common;  // the last meeting of all members, from the record of the first one
   std::vector<Member> members;        // those whose records are there, ascending
   std::vector<int> behind;            // members without a next meeting, where another has one
-  bool is_apart = false;              // whether members came to different meetings after the common one
+  bool is_apart = false;              // whether members reached different meetings after the common one
 };
 
 /// Compares the meetings of processes, group by group; the groups in which processes are apart or behind come first.

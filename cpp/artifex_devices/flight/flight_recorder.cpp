@@ -49,7 +49,7 @@ void write_part(int file, const void* data, size_t size, size_t offset) noexcept
   static_cast<void>(written);
 }
 
-// Locks the new file for this process and gives it its storage, so that a full disk loses no later event. Returns an
+// Locks the new file for this process and allocates its storage: a full disk then loses no later event. Returns an
 // errno, or 0. A file system without locks does not stop the record; other jobs cannot lock such a file and keep it.
 int prepare(int file) noexcept {
   if (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return EWOULDBLOCK;

@@ -15,11 +15,11 @@ struct FlightSlot;
 
 /// In a meeting, processes agree that they do the same; an exchange moves bytes after it.
 enum class FlightKind : uint8_t { kMeeting, kExchange };
-/// How the bytes of an exchange move.
+/// Transport of an exchange.
 enum class FlightRoute : uint8_t { kNone, kMessages, kSharedMemory };
 enum class FlightOutcome : uint8_t { kLasts, kDone, kFailed };
 
-/// Processes that meet, and how often they have met. The caller keeps one for each set of processes.
+/// A set of processes and the number of their meetings. The caller holds one for each set.
 struct FlightGroup {
   explicit FlightGroup(const std::vector<int>& processes);  // ascending
 
@@ -28,23 +28,23 @@ struct FlightGroup {
   uint32_t meetings = 0;
 };
 
-/// What an operation between processes is, when it begins.
+/// Description of an operation between processes, known when it begins.
 struct FlightOperation {
-  std::string_view text = {};  // "psum of float32[128] over 'x'"; cut where it is longer than its place
-  uint64_t digest = 0;         // equal where processes do the same
+  std::string_view text = {};  // "psum of float32[128] over 'x'"; truncated to the field
+  uint64_t digest = 0;         // equal for equal operations
   FlightRoute route = FlightRoute::kNone;
-  std::string_view file = {};  // of the program; of a longer path "..." and its end are kept
+  std::string_view file = {};  // of the program; a longer path is shortened to "..." and its end
   int line = 0;
 };
 
-/// Texts of an event as they are in a file, with zeros after their ends.
+/// Texts of an event in the file's format: padded with zeros.
 struct FlightTexts {
   char processes[24];
   char file[64];
   char operation[112];
 };
 
-/// An operation as it is written: for operations that run again and again, as it is copied in a tenth of the time.
+/// An operation in the file's format, for operations that run repeatedly: copying it takes a tenth of the time.
 struct FlightDescription {
   /// `group` is null for an exchange.
   FlightDescription(const FlightGroup* group, const FlightOperation& operation) noexcept;
@@ -57,16 +57,16 @@ struct FlightDescription {
   FlightTexts texts;
 };
 
-/// Writes the last 1,024 operations of this process to a file, which survives however the process ends. The beginning
-/// and the end of an event are each one write of at most 256 bytes to the page cache. The file is not mapped, because
-/// an access to a mapped file that another program has truncated would end the process with SIGBUS; a failed write
-/// loses its event and nothing else. While the recorder exists it holds a lock (flock) on the file, which other
-/// processes can test whatever their PID namespace.
+/// Writes the last 1,024 operations of this process to a file that survives any kind of exit. The beginning and the end
+/// of an event are each one write of at most 256 bytes to the page cache. The file is not mapped, because an access to
+/// a mapped file that another program has truncated would end the process with SIGBUS; a failed write loses its event
+/// and nothing else. While the recorder exists it holds a lock (flock) on the file, which other processes can test
+/// whatever their PID namespace.
 ///
 /// Any number of threads may call it; the meetings of one group begin one at a time. A forked child must not.
 class FlightRecorder {
  public:
-  /// Creates the file, which must not exist, with all of its storage. FileError where the system refuses.
+  /// Creates the file, which must not exist, and allocates its storage. Throws FileError if that fails.
   FlightRecorder(const std::string& path, int process, int process_count, std::string_view host);
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
@@ -83,7 +83,7 @@ class FlightRecorder {
   /// Records that an event has ended, and the bytes that this process sent and received in it. Does nothing where 1,024
   /// later events have begun.
   void end(uint64_t number, FlightOutcome outcome, uint64_t bytes = 0) noexcept;
-  /// Records that this process has left its job as it should.
+  /// Records that this process has left its job normally.
   void leave() noexcept;
 
  private:
@@ -94,7 +94,7 @@ class FlightRecorder {
   FlightClock clock_;
   Mutex<"flight recorder"> mutex_;
   uint64_t events_ = 0;            // begun so far
-  std::vector<FlightSlot> slots_;  // as they are in the file
+  std::vector<FlightSlot> slots_;  // in the file's format
 };
 
 }  // namespace artifex_devices

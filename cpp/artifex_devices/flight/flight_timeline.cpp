@@ -37,7 +37,7 @@ std::vector<JobMeeting> meetings_of(const std::vector<FlightRecord>& records) {
   return meetings;
 }
 
-// The difference of two clocks lies in this range.
+// Range of the difference of two clocks.
 struct Range {
   int64_t least = std::numeric_limits<int64_t>::min();
   int64_t most = std::numeric_limits<int64_t>::max();

@@ -9,14 +9,14 @@
 
 namespace artifex_devices {
 
-/// How far the clock of a host is ahead of that of the first record's host.
+/// Difference between the clock of a host and the clock of the first record's host.
 struct HostClock {
   std::string host;
   int64_t ahead_ns = 0;
-  int64_t error_ns = 0;  // the most by which `ahead_ns` can be wrong; -1 where no meeting tells anything
+  int64_t error_ns = 0;  // the most by which `ahead_ns` can be wrong; -1 without a meeting that bounds it
 };
 
-/// A meeting to which several processes came.
+/// A meeting of several processes.
 struct JobMeeting {
   struct Member {
     size_t record = 0;     // place among the records
@@ -28,19 +28,20 @@ struct JobMeeting {
   std::string operation;
   std::string processes;
   std::vector<Member> members;  // at least two, by process
-  size_t last = 0;              // place among `members` of the one that came last
-  int64_t waited_ns = 0;        // of all others, for that one
+  size_t last = 0;              // index in `members` of the member that arrived last
+  int64_t waited_ns = 0;        // sum of the times for which the other members waited for it
 };
 
-/// What the records of one job tell about time.
+/// Clocks and meetings of one job, from its records.
 struct JobTimeline {
   std::vector<HostClock> clocks;     // of each host, in the order of the records
   std::vector<size_t> clock_of;      // of each record
   std::vector<JobMeeting> meetings;  // by the begin of the first member
 };
 
-/// Aligns the clocks of the hosts and finds the meetings of a job. Clocks are aligned by meetings: nobody leaves one
-/// before all have come, which bounds the difference of two clocks from both sides. Processes of a host share a clock.
+/// Aligns the clocks of the hosts and finds the meetings of a job. Clocks are aligned by meetings: no process leaves a
+/// meeting before all have arrived, which bounds the difference of two clocks from both sides. Processes of a host
+/// share a clock.
 JobTimeline timeline_of(const std::vector<FlightRecord>& records);
 
 }  // namespace artifex_devices

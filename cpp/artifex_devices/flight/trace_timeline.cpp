@@ -9,7 +9,7 @@
 namespace artifex_devices {
 namespace {
 
-// What the members of one process do in a meeting.
+// The members of one process in a meeting.
 struct ProcessPart {
   int64_t arrived_ns = std::numeric_limits<int64_t>::min();  // the last of them
   size_t slowest = 0;                                        // the event that ran longest

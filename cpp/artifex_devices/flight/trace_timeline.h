@@ -17,28 +17,28 @@ struct RoundTrip {
   int64_t returned_ns = 0;
 };
 
-/// How far one clock is ahead of another.
+/// Difference between two clocks.
 struct ClockDifference {
   int64_t ahead_ns = 0;
   int64_t error_ns = 0;  // the most by which `ahead_ns` can be wrong
 };
 
-/// How far the clock of the answering process is ahead. The answer was written between the other two times, which
-/// bounds the difference from both sides; the narrowest common range of all round trips counts. Nothing without a round
-/// trip, or where they contradict each other, because a clock was set.
+/// Returns how far the clock of the answering process is ahead. The answer was written between the other two times,
+/// which bounds the difference from both sides; the result is the intersection of the bounds of all round trips.
+/// Returns nothing without round trips, or if they contradict each other because a clock was set.
 std::optional<ClockDifference> clock_difference(const std::vector<RoundTrip>& trips);
 
 /// A collective, or a meeting of processes, in which several took part.
 struct TraceMeeting {
   std::vector<size_t> members;  // events, by begin
-  size_t slowest = 0;           // event of the member for which the others waited
-  int64_t waited_ns = 0;        // of all others together
+  size_t slowest = 0;           // event of the slowest member, for which all other members waited
+  int64_t waited_ns = 0;        // sum of the waiting times of the other members
 };
 
 /// The meetings of events whose times are of one clock, by the begin of their first member.
 ///
-/// Within a process the slowest is the participant that ran longest before it arrived: participants that share a thread
-/// arrive one after the other whatever they do. Between processes it is the one whose last participant arrived last.
+/// Within a process, the slowest member is the participant that ran longest before it arrived, because participants
+/// that share a thread always arrive in turn. Between processes, it is the process whose last participant arrived last.
 std::vector<TraceMeeting> trace_meetings(const std::vector<TraceEvent>& events);
 
 }  // namespace artifex_devices

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 // One product, compiled once for each instruction set, in files with their own compile options (CMakeLists.txt). Each
-// file renames Eigen's namespace, so that the linker cannot use an inline function compiled for AVX-512 in the
+// file renames Eigen's namespace. Otherwise the linker could use an inline function compiled for AVX-512 in the
 // baseline. They include only Eigen and this header; tools/check_isa_symbols.py checks that they export no other code.
 namespace artifex_devices {
 

@@ -19,17 +19,17 @@ struct RateSeries {
 
 struct RateOptions {
   double seconds = 0.5;          // at most, without the preparation and the last step
-  double window_seconds = 0.02;  // length of one window; longer than the period of a CPU quota, if there is one
+  double window_seconds = 0.02;  // length of one window; longer than the period of a CPU quota, if any
 };
 
 /// Does one piece of work on the calling thread and returns its number of units.
 using WorkStep = std::function<int64_t()>;
 
 /// Measures until the three best windows agree within 2 % or the time is over. `prepare(worker, workers)` is called
-/// concurrently on each worker before it measures; the steps of one worker run one after another. Lanes are those of
-/// the worker pool; each runs as many steps at a time as it has workers. Waits with check_interrupt(): Interrupted is
-/// thrown at once, and the workers stop after their step. Throws what `prepare` or a step throws, and Unavailable if no
-/// thread can be created. The functions must own what they refer to: they may outlive the call.
+/// concurrently on each worker before it measures; the steps of one worker run one after another. Lanes are lanes of
+/// the worker pool; each runs as many steps at the same time as it has workers. Waits with check_interrupt():
+/// Interrupted is thrown at once, and the workers stop after their step. Throws what `prepare` or a step throws, and
+/// Unavailable if no thread can be created. The functions must own what they refer to: they may outlive the call.
 RateSeries measure_rate(const std::vector<int>& lanes, const std::function<WorkStep(int, int)>& prepare,
                         const RateOptions& options);
 

@@ -24,7 +24,7 @@ constexpr int64_t kUnknownCache = 32 << 20;
 constexpr int64_t kCacheMultiple = 4;  // ratio of arrays to caches, as required by STREAM
 constexpr int64_t kMostArrayBytes = int64_t{1} << 30;
 
-// Separate pages, so that nothing remains in the arenas' caches.
+// Separate pages, because nothing may remain in the arenas' caches.
 class Pages {
  public:
   explicit Pages(int64_t bytes) : bytes_(static_cast<size_t>(bytes)) {
@@ -51,7 +51,7 @@ class Pages {
   void* data_ = nullptr;
 };
 
-// One worker's part of the three arrays; the worker touches it first, so that it is near.
+// One worker's part of the three arrays. The worker touches it first, which places it near the worker.
 struct Slice {
   explicit Slice(int64_t bytes) : a(bytes), b(bytes), c(bytes) {
     std::fill_n(a.elements(), a.count(), 1.0);

@@ -11,8 +11,8 @@
 
 namespace artifex_devices {
 
-/// Name of a mesh axis: any text in C++, any hashable object except None in Python. Interned, so that a comparison
-/// compares one integer. The table of names is never freed.
+/// Name of a mesh axis: any text in C++, any hashable object except None in Python. Interned: a comparison compares one
+/// integer. The table of names is never freed.
 class AxisName {
  public:
   AxisName() = default;

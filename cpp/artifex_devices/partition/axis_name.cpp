@@ -19,8 +19,8 @@ struct Entry {
   bool foreign = false;
 };
 
-/// All axis names, in chunks of doubling size that are never moved or freed, so that reading an entry takes no lock.
-/// The rest needs a plain mutex: a forked child can unlock it, whereas glibc's shared locks record their owner.
+/// All axis names, in chunks of doubling size. Chunks are never moved or freed, so reading an entry takes no lock. The
+/// rest needs a plain mutex: a forked child can unlock it, whereas glibc's shared locks record their owner.
 class NameTable {
  public:
   static NameTable& instance() {
@@ -81,7 +81,7 @@ const std::string& no_text() {
   return *none;
 }
 
-// Created at load, so that a fork never happens during their construction.
+// Created at load: a fork cannot happen during their construction.
 [[maybe_unused]] const NameTable& g_name_table = NameTable::instance();
 [[maybe_unused]] const std::string& g_no_text_at_load = no_text();
 

@@ -10,7 +10,7 @@
 namespace artifex_devices {
 namespace {
 
-/// Table of where the parts of each dimension begin, so that the loop over positions does not divide for it.
+/// Table of the first index of each part of each dimension. The loop over positions then needs no divisions.
 class PartBounds {
  public:
   explicit PartBounds(const ShardDomains& domains) : parts_(domains.grid().parts()), shape_(domains.shape()) {
@@ -35,7 +35,7 @@ class PartBounds {
   std::vector<std::vector<int64_t>> begins_;
 };
 
-/// The position of each device: a table where ids are small, as those of a client are, otherwise a hash map.
+/// The position of each device: a table if ids are small, as the ids of a client's devices are, otherwise a hash map.
 class PositionOfDevice {
  public:
   explicit PositionOfDevice(const std::vector<int64_t>& devices) {
@@ -47,7 +47,7 @@ class PositionOfDevice {
     }
   }
 
-  /// None for an unknown device.
+  /// Nothing for an unknown device.
   Position find(int64_t device) const noexcept {
     if (!table_.empty()) return device >= 0 && device < std::ssize(table_) ? table_[device] : Position();
     const auto found = map_.find(device);

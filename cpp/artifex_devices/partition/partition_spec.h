@@ -9,7 +9,7 @@
 
 namespace artifex_devices {
 
-/// How one dimension is sharded: not at all, over mesh axes (the first is the major one), or left open.
+/// Sharding of one dimension: not sharded, sharded over mesh axes (major to minor), or left open.
 struct SpecEntry {
   enum class Kind : uint8_t { kNone, kAxes, kUnconstrained };
   Kind kind = Kind::kNone;

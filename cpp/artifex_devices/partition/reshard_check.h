@@ -9,8 +9,8 @@
 namespace artifex_devices {
 
 /// Checks the arguments of a plan from one sharding to another. Throws InvalidArgument for domains of different shapes,
-/// an itemsize below 1, and a value whose bytes do not fit 63 bits. Returns false when the shape has a dimension of
-/// size 0, so that there is nothing to move (the product of the other sizes may then overflow).
+/// an itemsize below 1, and a value whose bytes do not fit 63 bits. Returns false if the shape has a dimension of size
+/// 0: there are no elements to move (and the product of the other sizes may overflow).
 bool check_reshard(const ShardDomains& source, const ShardDomains& destination, int64_t itemsize,
                    std::string_view operation);
 

@@ -141,7 +141,7 @@ PlaceId ReshardPlan::nearest(TileId tile, PlaceId destination) const {
   const BufferPlace& wanted = destination_places_[destination];
   auto begin = order_.cbegin() + first_[tile];
   auto end = order_.cbegin() + first_[tile + 1];
-  // Narrows the candidates to those with an equal field. Returns false when there are none.
+  // Keeps the candidates with an equal field. Returns false, and keeps all, if no candidate has one.
   const auto narrow = [&](auto field) {
     const auto of_place = [&](PlaceId i) { return source_places_[i].*field; };
     const auto equal = std::ranges::equal_range(begin, end, wanted.*field, {}, of_place);

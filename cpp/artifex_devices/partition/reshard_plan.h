@@ -53,7 +53,8 @@ struct CutRange {
   Dims last;
 };
 
-/// The copies that turn one sharding into another. Executed by transfer/, priced by planner/, printed by explain.
+/// The copies that turn one sharding into another. Executed by transfer/, estimated by artifex_planner/, printed by
+/// explain.
 ///
 /// Stores a few numbers for each buffer. There can be as many copies as pairs of buffers, so copies are computed on
 /// demand, from intersections of intervals in each dimension, and never stored. Immutable; thread-safe.
@@ -74,14 +75,14 @@ class ReshardPlan {
               BufferPlaces destination_places, int64_t itemsize, bool copies_all = false);
 
   int64_t itemsize() const noexcept { return itemsize_; }
-  /// Whether the buffers of both ends are all in one process.
+  /// Whether one process holds all buffers of both ends.
   bool is_one_process() const noexcept { return in_one_process_; }
   const ShardDomains& source() const noexcept { return source_; }
   const ShardDomains& destination() const noexcept { return destination_; }
   const BufferPlaces& source_places() const noexcept { return source_places_; }
   const BufferPlaces& destination_places() const noexcept { return destination_places_; }
 
-  /// Destination buffers that are a source buffer as it stands: nothing moves. (destination, source) pairs.
+  /// Destination buffers that are equal to a source buffer: nothing moves. (destination, source) pairs.
   const std::vector<std::pair<PlaceId, PlaceId>>& reused() const noexcept { return reused_; }
   int64_t bytes_reused() const noexcept { return bytes_reused_; }
   /// Number of copies, and the sum of their bytes.

@@ -11,7 +11,7 @@ TileGrid::TileGrid(const AbstractMesh& mesh, const PartitionSpec& spec) : positi
   const auto& entries = spec.entries();
   parts_ = Dims(spec.rank(), 1);
   Dims tile_strides(mesh.rank(), 0);
-  // From the last dimension and its minor axis to the first, so that strides are known.
+  // From the last dimension and its minor axis to the first, because strides depend on later axes.
   for (int64_t d = spec.rank() - 1; d >= 0; --d) {
     const auto& axes = entries[d].axes;
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
@@ -215,7 +215,7 @@ int64_t count_reaching(std::vector<TileGrid::Digit> digits, int64_t least) {
 }  // namespace
 
 int64_t ShardDomains::replica(Position position) const {
-  // All empty parts of a dimension are the same box; the others differ from each other.
+  // All empty parts of a dimension are the same box; other parts differ from each other.
   const Dims& parts = grid_.parts();
   const TileId tile = grid_.tile(position);
   Dims first_empty(parts.size(), -1);  // of each dimension whose part at this position is empty

@@ -14,14 +14,14 @@
 
 namespace artifex_devices {
 
-/// What to do with a dimension that its axes do not divide.
+/// Treatment of a dimension that its axes do not divide.
 enum class Uneven : uint8_t {
   kError,      // IndivisibleError, as in JAX
   kLastShort,  // chunks of ceil(size / parts); the last ones are short or empty
 };
 
-/// How one spec shards dimensions over the positions of a mesh, before the shape of the array is known. The axes of a
-/// dimension divide it into *parts*, and a *tile* is one combination of parts. Positions that hold the same tile are
+/// Sharding of dimensions over the positions of a mesh by one spec, before the shape of the array is known. The axes of
+/// a dimension divide it into *parts*, and a *tile* is one combination of parts. Positions that hold the same tile are
 /// replicas. Everything is computed for one position at a time, so no cost grows with the number of devices.
 ///
 /// Example: mesh {x: 2, y: 4}, spec P(None, 'x'): parts of the first two dimensions {1, 2}, tiles 2, replicas 4;

@@ -12,15 +12,15 @@
 
 namespace artifex_devices {
 
-/// What an operation does to the specs of its operands: pure arithmetic, without devices.
+/// Specs of the results of operations: pure arithmetic, without devices.
 ///
 /// The mesh axes that shard each dimension of an array, major to minor; empty for a dimension without axes. Mesh axes
-/// of size 1 count as all others, so that a program has the same specs on 8 devices and on 1: sizes decide only whether
-/// a dimension is divided evenly, and whether a device needs elements of another one. Example: on mesh {x: 2, y: 1},
-/// P('x', 'y') of a matrix is {{x}, {y}}.
+/// of size 1 are treated like larger axes, so a program has the same specs on 8 devices and on 1. Sizes only decide
+/// whether a dimension is divided evenly, and whether a device needs elements of another device. Example: on mesh {x:
+/// 2, y: 1}, P('x', 'y') of a matrix is {{x}, {y}}.
 using ShardedAxes = std::vector<std::vector<AxisName>>;
 
-/// An operand of an operation, as far as its spec is concerned.
+/// The properties of an operand that decide the spec of the result.
 struct SpecOperand {
   Dims shape;
   PartitionSpec spec;
@@ -44,11 +44,11 @@ bool any_explicit(const AbstractMesh& mesh, const std::vector<AxisName>& axes);
 ShardedAxes broadcast_specs(std::string_view operation, const AbstractMesh& mesh, const Dims& shape,
                             const std::vector<SpecOperand>& operands);
 
-/// The spec of a contraction, for labels 0 to sizes.size() - 1, of which the first `out_rank` are the dimensions of the
-/// result and the others are summed over. Each label is sharded as in the largest operand that shards it, by axes that
-/// no label before it has. `labels` has one label for each dimension of each operand; a dimension whose size differs
-/// from that of its label is broadcast and does not count.
-/// Throws ShardingTypeError where Explicit axes shard one dimension in two ways, or two dimensions of the result.
+/// The spec of a contraction, for labels 0 to sizes.size() - 1. The first `out_rank` labels are the dimensions of the
+/// result; the contraction sums over the rest. Each label is sharded as in the largest operand that shards it, by axes
+/// that no earlier label has. `labels` has one label for each dimension of each operand; a dimension whose size differs
+/// from the size of its label is broadcast and does not count. Throws ShardingTypeError where Explicit axes shard one
+/// dimension in two ways, or two dimensions of the result.
 ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
                            const std::vector<SpecOperand>& operands, const std::vector<std::vector<int64_t>>& labels,
                            const Dims& sizes, int64_t out_rank);

@@ -25,7 +25,7 @@ class ArrayGrid {
   /// Cells beyond the limits are left out. Throws as Sharding::domains.
   ArrayGrid(const Sharding& sharding, const Dims& shape, const Limits& limits, std::string_view operation);
 
-  /// Dimension of the array along the rows and columns; -1 for one that the array does not have.
+  /// Dimension of the array along the rows and columns; -1 if the array has no such dimension.
   int64_t row_dimension() const noexcept { return row_dimension_; }
   int64_t column_dimension() const noexcept { return column_dimension_; }
   /// Numbers of drawn rows, columns and slices.
@@ -47,7 +47,7 @@ class ArrayGrid {
   }
   /// Index of the part that contains a tile of the sharding.
   int64_t part_of_tile(TileId tile) const noexcept;
-  /// "dimension 1: 0:8"; "" where there is one slice.
+  /// "dimension 1: 0:8"; "" for a single slice.
   std::string slice_label(int64_t slice) const;
   /// Number of elements of the row or column along its dimension; 1 where the array has no such dimension.
   int64_t row_size(int64_t row) const noexcept { return size(row_dimension_, row); }

@@ -10,7 +10,7 @@
 
 namespace artifex_devices {
 
-/// What the arrows of a picture connect (devices, hosts or slices), by number.
+/// Ends of the arrows of a picture (devices, hosts or slices), by number.
 struct TrafficGroups {
   enum class Kind : uint8_t { kDevices, kHosts, kSlices, kBusiest };
   struct Arrow {
@@ -25,7 +25,7 @@ struct TrafficGroups {
   std::map<int64_t, int64_t> internal;  // bytes that stay within a group
   int64_t pairs = 0;                    // of devices that exchange bytes
 
-  /// Describes which arrows are drawn; "" when there is one for each pair of devices.
+  /// Describes which arrows are drawn; "" if each pair of devices has an arrow.
   std::string note(const std::vector<std::pair<std::string, int64_t>>& bytes_by_link) const;
 };
 

@@ -62,7 +62,7 @@ class MeshTable {
   std::unordered_multimap<size_t, Entry> meshes_;  // by hash
 };
 
-// Created at load, so that a fork never happens during their construction.
+// Created at load: a fork cannot happen during their construction.
 [[maybe_unused]] const MeshTable& g_mesh_table = MeshTable::instance();
 [[maybe_unused]] const MeshRef g_empty_mesh = Mesh::make_empty();
 

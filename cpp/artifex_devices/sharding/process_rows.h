@@ -12,12 +12,12 @@
 
 namespace artifex_devices {
 
-/// By process: which processes, ascending, hold the same parts of a dimension. Groups are in the order of their parts.
+/// Groups of processes that hold the same parts of a dimension, each ascending, in the order of their parts.
 using RowHolders = std::vector<std::vector<int>>;
 
-/// How the processes divide each of the first `ndim` dimensions: the groups hold disjoint parts of it. Nothing for a
-/// dimension where processes hold different numbers of parts or overlapping ones. Throws as ShardDomains does;
-/// `operation` begins the message.
+/// Returns the groups of processes for each of the first `ndim` dimensions, which hold disjoint parts of it. The entry
+/// is empty if processes hold different numbers of parts of the dimension, or overlapping parts. Throws as ShardDomains
+/// does; `operation` begins the message.
 ///
 /// Example: 4 devices of 2 processes over one axis 'x', spec P('x', None): {{{0}, {1}}, {{0, 1}}}.
 std::vector<std::optional<RowHolders>> process_groups(const Sharding& sharding, int64_t ndim,
@@ -32,7 +32,7 @@ std::map<int, std::vector<std::vector<Rows>>> process_parts(const Sharding& shar
                                                             std::string_view operation);
 
 /// The rows [begin, end) of a dimension of `length` rows that this process holds; the other dimensions do not count.
-/// Throws InvalidArgument when they are not contiguous, or there are none.
+/// Throws InvalidArgument if they are not contiguous, or if there are no rows.
 Rows batch_share(const Sharding& sharding, int64_t length, int64_t dimension);
 
 }  // namespace artifex_devices

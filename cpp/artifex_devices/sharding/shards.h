@@ -46,16 +46,16 @@ class BufferMap {
   int64_t size_ = 0;
 };
 
-/// One buffer of an array in this process, and what it holds.
+/// One buffer of an array in this process, and the box that it holds.
 struct Shard {
   BufferId buffer;
-  Position position;  // the first one that uses the buffer
+  Position position;  // the first position that uses the buffer
   TileId tile;
   IndexDomain box;  // in indices of the global array
 };
 
-/// The shards of an array of one shape in this process, one for each distinct buffer, and the boxes of all tiles. A
-/// value that needs no sharding to live. Each shard is computed when it is asked for.
+/// The shards of an array of one shape in this process, one for each distinct buffer, and the boxes of all tiles. It
+/// does not refer to the sharding. Each shard is computed on access.
 ///
 /// Example: shape (8,) with P('x') on a mesh {x: 2, y: 2} of one arena: buffers 0 and 1, positions 0 and 2, boxes
 /// [0, 4) and [4, 8).
@@ -97,9 +97,9 @@ class Shards : public ShardDomains {
   BufferMap buffers_;
 };
 
-/// Whether in each process the tiles that it holds come in complete runs of `run` tiles: with tile t it holds all tiles
-/// from t / run * run on. The same in all processes. Example: x sharded over its last dimension only, `run` parts: each
-/// process holds complete rows.
+/// Whether the tiles that each process holds form complete runs of `run` tiles: a process with tile t holds all `run`
+/// tiles from t / run * run on. The result is the same in all processes. Example: x sharded over its last dimension
+/// only, `run` parts: each process holds complete rows.
 bool holds_complete_runs(const TileGrid& grid, const DeviceList& devices, int64_t run);
 
 }  // namespace artifex_devices

@@ -10,7 +10,7 @@ namespace artifex_devices {
 /// first positions. In a world of one process they equal Sharding::buffers().
 struct WorldPlaces {
   BufferPlaces places;                        // for reshard plans
-  IdVector<PlaceId, BufferId> local_buffers;  // of this process; none for those of another one
+  IdVector<PlaceId, BufferId> local_buffers;  // of this process; none for a buffer of another process
 
   explicit WorldPlaces(const Sharding& sharding);
 };

@@ -73,7 +73,7 @@ Numbers ProcessMap::processes_of(const Numbers& participants) const {
 std::optional<CrossProcessGroups> ProcessMap::groups_across(const std::vector<Numbers>& groups) const {
   std::vector<Numbers> reach;
   for (const Numbers& group : groups) reach.push_back(processes_of(group));
-  // Processes that a group links meet at once: groups that share a process are linked in turn.
+  // Linked processes all meet at once: a group links its processes, and groups that share a process are linked too.
   std::set<int64_t> linked;
   for (const Numbers& processes : reach) {
     if (processes.size() > 1 && contains(processes, process_)) linked.insert(processes.begin(), processes.end());

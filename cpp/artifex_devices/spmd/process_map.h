@@ -15,26 +15,26 @@ namespace artifex_devices {
 ///     axis_groups({2, 2}, {1, 0});  // {0, 2, 1, 3}
 std::vector<std::vector<int64_t>> axis_groups(const std::vector<int64_t>& sizes, const std::vector<int64_t>& axes);
 
-/// One group of a collective with members in several processes, this one among them.
+/// One group of a collective with members in several processes, including this process.
 struct CrossProcessGroup {
   std::vector<int64_t> members;                   // participants, in the order of the collective
-  std::vector<int64_t> owners;                    // of each member: the process whose block counts
-  std::vector<std::pair<int64_t, int64_t>> here;  // members of this process: index in the group, slot
-  std::vector<int64_t> processes;                 // all that run a member, ascending
-  std::vector<std::vector<int64_t>> held;         // of each of them: the indexes of the members that it runs
+  std::vector<int64_t> owners;                    // process of each member whose block counts
+  std::vector<std::pair<int64_t, int64_t>> here;  // members in this process: index in the group, slot
+  std::vector<int64_t> processes;                 // processes that run a member, ascending
+  std::vector<std::vector<int64_t>> held;         // for each process: indexes of the members that it runs
 };
 
-/// The processes that one kind of collective brings together with this one.
+/// The processes that meet this process in one kind of collective.
 struct CrossProcessGroups {
-  std::vector<int64_t> processes;         // ascending; linked by groups, so that all of them meet at once
-  std::vector<CrossProcessGroup> groups;  // those with members in this process
-  std::vector<int64_t> slots;             // all that this process runs of these groups, ascending
-  bool is_even = false;                   // each of these processes runs a member of each group that reaches them
-  bool in_runs = false;  // the members of each process follow each other in every group, in all processes
+  std::vector<int64_t> processes;         // ascending; linked by groups, so they all meet at once
+  std::vector<CrossProcessGroup> groups;  // groups with members in this process
+  std::vector<int64_t> slots;             // slots of all members of these groups in this process, ascending
+  bool is_even = false;                   // each process runs a member of each group that spans these processes
+  bool in_runs = false;  // the members of each process are consecutive in every group, in all processes
 };
 
-/// Which processes run the participants of a mesh. A slot is the number of a participant among those that this process
-/// runs. Immutable.
+/// Assignment of the participants of a mesh to processes. A slot is the index of a participant among the participants
+/// of this process. Immutable.
 ///
 /// Example: two processes with two devices each and one axis of four: in process 1 here() is {2, 3}, and slot(3) is 1.
 class ProcessMap {
@@ -46,12 +46,13 @@ class ProcessMap {
   const std::vector<int64_t>& here() const noexcept { return here_; }
   int64_t slot(int64_t participant) const noexcept;  // -1 for a participant of other processes
 
-  /// What of these groups spans processes; nothing where all groups of this process are within it.
+  /// Returns the groups that span several processes, or nothing if all groups of this process are within it.
   std::optional<CrossProcessGroups> groups_across(const std::vector<std::vector<int64_t>>& groups) const;
-  /// The processes that hold the same parts of a value sharded over all axes but `unnamed`. Nothing where no other
-  /// process holds any of them, or where the processes hold different mixtures of parts.
+  /// Returns the processes that hold the same parts of a value that is sharded over all axes except `unnamed`. Returns
+  /// nothing if no other process holds any of these parts, or if the processes hold partly different parts.
   std::optional<CrossProcessGroups> same_parts(const std::vector<int64_t>& unnamed) const;
-  /// Every set of processes that collectives over axes of this mesh bring together with this one; all processes first.
+  /// Returns every set of processes that meets this process in collectives over axes of this mesh; the set of all
+  /// processes is first.
   std::vector<std::vector<int64_t>> meeting_sets() const;
 
  private:

@@ -97,8 +97,8 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   return failure_ == Failure::kNone ? Arrival::kWait : Arrival::kFailed;
 }
 
-// A thread runs one participant after the other: each begins when the one before it has arrived. One that ran alone in
-// its thread began when its last collective was delivered.
+// A thread runs one participant after the other: each begins when the one before it has arrived. A participant that ran
+// alone in its thread began when its last collective was delivered.
 void Rendezvous::note_time_locked(int64_t participant) {
   const int64_t now_ns = clock_ns();
   const int64_t thread = trace_thread();

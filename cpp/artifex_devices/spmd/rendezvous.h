@@ -14,13 +14,13 @@
 
 namespace artifex_devices {
 
-/// Where the participants of one session meet for collectives: a state machine of integers. It never holds data, never
-/// runs foreign code, and only `wait` waits. Groups are sets of participants that meet; a signature is a number that
-/// stands for all that members must agree on (operation, dtype, shape, axes).
+/// State machine that synchronizes the participants of one session in collectives. It holds only integers, never runs
+/// foreign code, and only `wait` waits. A group is a set of participants of one collective; a signature is a number
+/// that stands for everything the members must agree on (operation, dtype, shape, axes).
 ///
-/// The last participant to arrive gets kComplete, does the work with the data of the others, and calls `delivered`;
-/// then all members go on. A failure is for ever and for everybody: mismatch, a member that finished, participants that
-/// all wait for each other, a deadline, or what `fail` says. Thread-safe.
+/// The last participant to arrive gets kComplete, computes the results of all members, and calls `delivered`; then all
+/// members continue. A failure lasts until restart() and concerns all participants: a mismatch, a member that finished
+/// early, a deadlock, a deadline, or a call of `fail`. Thread-safe.
 ///
 /// Example: participants 0 and 1 in group g: arrive(0, g, 7) is kWait, arrive(1, g, 7) is kComplete, delivered(1),
 /// may_go(0) is true.
@@ -30,20 +30,20 @@ class Rendezvous {
   enum class Failure : uint8_t {
     kNone,
     kMismatch,   // two members of a group brought different signatures
-    kEarlyExit,  // a member finished while others wait for it
-    kDeadlock,   // everybody waits or finished, nobody can go on
+    kEarlyExit,  // a member finished while other members wait for it
+    kDeadlock,   // all participants wait or have finished
     kDeadline,   // a wait took longer than it may
     kBody,       // a participant's own exception
-    kCancelled,  // the caller gave up, say for Ctrl-C
+    kCancelled,  // the caller cancelled the session, for example on Ctrl-C
   };
   enum class State : uint8_t { kRunning, kWaiting, kWorking, kFinished, kRaised };
 
-  /// Where one participant stands; group and signature of the collective that it is in or was last in, -1 before.
+  /// State of one participant. Group and signature are of its current or last collective, -1 before the first one.
   struct Standing {
     State state = State::kRunning;
     int64_t group = -1;
     int64_t signature = -1;
-    int64_t collectives = 0;  // how many it has arrived at
+    int64_t collectives = 0;  // number of collectives that it has arrived at
   };
 
   explicit Rendezvous(int64_t participants);
@@ -52,11 +52,11 @@ class Rendezvous {
 
   int64_t participants() const noexcept { return static_cast<int64_t>(participants_.size()); }
 
-  /// The number of a group; the same members in the same order give the same number. Throws InvalidArgument for an
-  /// empty group, members that do not exist or come twice.
+  /// Returns the number of a group. The same members in the same order have the same number. Throws InvalidArgument for
+  /// an empty group, and for members that do not exist or are repeated.
   int64_t group(const std::vector<int64_t>& members);
 
-  /// Throws InvalidArgument for a participant that does not belong to the group, waits already or has finished.
+  /// Throws InvalidArgument if the participant does not belong to the group, already waits, or has finished.
   Arrival arrive(int64_t participant, int64_t group, int64_t signature);
   /// The work of the collective that `participant` completed is done.
   void delivered(int64_t participant);
@@ -69,16 +69,17 @@ class Rendezvous {
   };
   /// The members of the collective that `participant` completes. Threads of several participants run these in turns.
   std::vector<ArrivalTime> arrival_times(int64_t participant) const;
-  /// Whether a waiting participant need not wait longer: its collective was delivered, or there is a failure.
+  /// Whether a waiting participant can stop waiting: its collective was delivered, or the session failed.
   bool may_go(int64_t participant) const;
-  /// Appends those of `waiting` that may go, in their order; allocates nothing where `resumable` has room for all.
+  /// Appends the participants of `waiting` for which may_go() is true, in order. Does not allocate if `resumable` has
+  /// capacity for all.
   void append_resumable(const std::vector<size_t>& waiting, std::vector<size_t>& resumable) const;
-  /// Waits until may_go, at most `seconds` (none: for ever), asking check_interrupt() now and then. False and a failure
-  /// of kDeadline when the time is over.
+  /// Waits until may_go() is true, for at most `seconds` (nothing: forever), and calls check_interrupt() periodically.
+  /// When the time is over, sets the failure kDeadline and returns false.
   bool wait(int64_t participant, std::optional<double> seconds);
 
-  /// Forgets who arrived and what failed, for the next call with these participants; groups keep their numbers.
-  /// Nobody may be inside of `wait`.
+  /// Resets arrivals and failures for the next call with these participants. Groups keep their numbers. No thread may
+  /// be in `wait`.
   void restart();
 
   /// The body returned, or raised. The first failure of all counts.
@@ -87,7 +88,7 @@ class Rendezvous {
   void fail(Failure failure);
 
   Failure failure() const noexcept { return failure_.load(std::memory_order_acquire); }
-  /// All participants as they stood when the failure came, or as they stand now.
+  /// States of all participants at the time of the failure, or now.
   std::vector<Standing> standings() const;
 
  private:
@@ -120,7 +121,7 @@ class Rendezvous {
   std::vector<Group> groups_;
   std::map<std::vector<int64_t>, int64_t> group_numbers_;
   int64_t finished_ = 0;
-  int64_t able_ = 0;  // participants that run or work: somebody who can still bring others on
+  int64_t able_ = 0;                               // participants that run or work, and so may still reach a collective
   std::atomic<Failure> failure_ = Failure::kNone;  // written under the lock
   std::vector<Standing> at_failure_;
   std::map<int64_t, int64_t> turn_began_ns_;  // by thread, for traces: when the participant that it runs began

@@ -29,8 +29,9 @@ class Scheduler {
   /// Ends the call: it has no participants any more.
   void end() noexcept;
 
-  /// The fiber to switch to: one in which the next participant begins, or that of a suspended participant. Nothing for
-  /// the caller of the session, where no participant can run or the caller chooses (`keep_order`).
+  /// Returns the fiber to switch to: a fiber in which the next participant begins, or the fiber of a suspended
+  /// participant. Returns nothing for the caller of the session, if no participant can run or the caller chooses
+  /// (`keep_order`).
   std::optional<size_t> next();
   /// Suspends a participant, which waits, and returns `next`. Throws Unavailable after the end of the call.
   std::optional<size_t> suspend(size_t participant);
@@ -45,8 +46,8 @@ class Scheduler {
   std::optional<size_t> upcoming() const noexcept;
   /// Reports that the upcoming participant begins in a fiber.
   void begin(size_t fiber) noexcept;
-  /// Reports that the body of a participant returned, or raised an error of its own. Returns its fiber, which may begin
-  /// another participant; nothing after the end of the call.
+  /// Reports that the body of a participant returned, or raised its own error. Returns the participant's fiber, in
+  /// which another participant may begin; nothing after the end of the call.
   std::optional<size_t> leave(size_t participant, bool has_returned);
 
   /// Makes the caller of the session choose every later turn. Returns the participants that were chosen to resume, the

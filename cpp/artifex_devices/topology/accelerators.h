@@ -41,7 +41,7 @@ struct PciAccelerators {
 /// devices (tens of milliseconds); no vendor library is called. If hwloc shows no PCI bus, sysfs is read. A PCI device
 /// is
 /// - a GPU if one of its OS devices has a `Backend` (CUDA, NVML, RSMI, OpenCL ...), or if it is an NVIDIA display
-///   controller, an AMD one without a screen (classes 0302, 0380, 1200), or one that Linux's KFD drives;
+///   controller, an AMD controller without a screen (classes 0302, 0380, 1200), or a device that Linux's KFD drives;
 /// - a TPU if its vendor is Google and `pci_accelerator_name` knows its id.
 PciAccelerators accelerators_of(const Machine& machine);
 
@@ -61,7 +61,7 @@ struct AcceleratorLinks {
 std::optional<AcceleratorLinks> accelerator_links(const Machine& machine, const std::vector<std::string>& addresses);
 
 /// Returns the chip's name for PCI ids, such as "TPU v5e" for 1ae0:0063 and "Tesla V100-SXM2-16GB" for 10de:1db1; ""
-/// for ids that are not in the table. Sources: jax/_src/hardware_utils.py for TPUs, pci.ids 2023.04.10 for the others.
+/// for ids that are not in the table. Sources: jax/_src/hardware_utils.py for TPUs, pci.ids 2023.04.10 for other chips.
 std::string_view pci_accelerator_name(uint16_t vendor_id, uint16_t device_id) noexcept;
 
 }  // namespace artifex_devices

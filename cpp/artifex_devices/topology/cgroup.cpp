@@ -140,7 +140,7 @@ class GroupReader {
     return value;
   }
 
-  // From the innermost group, which is read first: the others can only be wider.
+  // From the innermost group, which is read first: outer groups can only be wider.
   void read_cpuset(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
       if (!report_.cpuset.empty()) return;

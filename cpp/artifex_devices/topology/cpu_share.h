@@ -21,7 +21,7 @@ std::vector<CpuSet> share_cpus(const Machine& machine, int parts);
 CpuSet share_of_live_cpus(int part, int parts);
 
 /// Restricts Machine::live() to the CPUs in `mine`. `all` has the CPUs of every process on this machine, including this
-/// one: cgroup limits are divided by their number, a node's memory by the number of processes that use it. Machines
+/// process. Each process gets an equal share of cgroup limits, and of the memory of a node that it uses. Machines
 /// returned earlier do not change, so call it before the first device is created. Throws InvalidArgument if `mine` has
 /// no CPU of the affinity mask.
 void restrict_live_machine(const CpuSet& mine, const std::vector<CpuSet>& all);
@@ -33,7 +33,7 @@ struct ProcessPlace {
   friend bool operator==(const ProcessPlace&, const ProcessPlace&) = default;
 };
 
-/// What a process takes of its affinity mask: part `part` of as many as there are `processes`, which split that mask.
+/// Share of an affinity mask that a process uses: part `part` of the mask, which `processes` split into equal parts.
 struct CpuShare {
   int part = 0;
   std::vector<int> processes;  // ascending
@@ -41,14 +41,14 @@ struct CpuShare {
   friend bool operator==(const CpuShare&, const CpuShare&) = default;
 };
 
-/// The share of each process. Processes with the same mask split it in the order of their numbers; those that the
-/// launcher has bound apart keep what they have. Throws InvalidArgument when masks overlap without being equal, and
-/// names all such pairs; `bind_flag` is the launcher's flag that binds processes, for the message.
+/// Returns the share of each process. Processes with the same mask split it in order of their numbers; processes with
+/// disjoint masks keep them. Throws InvalidArgument if masks overlap without being equal, and names all such pairs; the
+/// message contains `bind_flag`, the launcher's flag that binds processes.
 ///
 ///     plan_cpu_shares({{"a", {{0, 1}}}, {"a", {{0, 1}}}, {"b", {{0, 1}}}}, "-bind-to core");  // of 1: 1 of {0, 1}
 std::vector<CpuShare> plan_cpu_shares(const std::vector<ProcessPlace>& places, std::string_view bind_flag);
 
-/// Restricts this process, number `process`, to its share of the live machine. Returns the CPUs that it has then.
+/// Restricts this process, number `process`, to its share of the live machine. Returns its CPUs.
 CpuSet take_cpu_share(const std::vector<ProcessPlace>& places, const std::vector<CpuShare>& shares, int process);
 
 }  // namespace artifex_devices

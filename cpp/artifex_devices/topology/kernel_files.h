@@ -8,8 +8,8 @@
 
 namespace artifex_devices {
 
-// Small files of /proc, /sys and cgroups. Containers may hide them, which is not an error; that the process has no file
-// descriptor or no memory is one, as what is read once may be used for the life of the process.
+// Small files of /proc, /sys and cgroups. Containers may hide them, which is not an error. A lack of file descriptors
+// or memory is an error, because the process may use the contents for the rest of its life.
 
 /// The start of a file, or why it cannot be read.
 struct KernelFile {

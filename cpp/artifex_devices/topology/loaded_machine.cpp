@@ -51,7 +51,7 @@ Bitmap new_bitmap() {
 LoadedMachine::LoadedMachine(OwnTopology topology, std::string source, bool is_live, const std::string& operation)
     : topology_(topology.release()), source_(std::move(source)), is_live_(is_live) {
   try {
-    // Update distances and memory attributes now, so that later reads do not modify the topology.
+    // Update distances and memory attributes now, because later reads must not modify the topology.
     hwloc_topology_refresh(topology_);
     count_objects();
     read_numa_nodes(operation);

@@ -72,8 +72,8 @@ class Machine {
   /// At least one; ordered by first CPU.
   virtual const std::vector<CpuDomain>& cpu_domains() const noexcept = 0;
 
-  /// Number of CPUs that the process may use: those of the domains, limited by a cgroup quota (live machine only) and
-  /// rounded up; at least 1.
+  /// Number of CPUs that the process may use: the CPUs of the domains, limited by a cgroup quota (live machine only)
+  /// and rounded up; at least 1.
   virtual int usable_cpus() const noexcept = 0;
 
   /// Memory of the host: the sum over the nodes that are not memory of a GPU.

@@ -13,7 +13,7 @@
 #include "artifex_devices/topology/kernel_files.h"
 #include "artifex_devices/topology/loaded_machine.h"
 
-// Our own description of the running machine, used if environment variables make hwloc show another one.
+// Our own description of the running machine, used if environment variables make hwloc show another machine.
 namespace artifex_devices {
 namespace {
 

@@ -18,7 +18,7 @@
 namespace artifex_devices {
 namespace {
 
-/// Set when all are; an error of one of them is its error.
+/// An event that is set when all are set, with the error of one of them, if any.
 EventRef all_of(const std::vector<EventRef>& events) {
   std::vector<EventRef> open;
   for (const EventRef& event : events) {
@@ -63,7 +63,7 @@ bool are_equal_on_host(const std::byte* a, const std::byte* b, int64_t bytes) {
   return equal.load();
 }
 
-/// Equal bytes of a device or the host. What the processor cannot read is copied to the host.
+/// Equal bytes of a device or the host. Memory that the processor cannot read is copied to the host.
 bool are_equal(const std::byte* a, const std::byte* b, int64_t bytes, const Client& client) {
   if (client.copy_engine() == nullptr) return are_equal_on_host(a, b, bytes);
   const BlockRef on_host = client.default_device()->arena().allocate(2 * bytes);

@@ -18,7 +18,7 @@ struct Assembly {
   struct Part {
     ArrayRef array;             // null for another object
     std::string fault;          // an error found by the caller, or empty
-    bool is_ours_only = false;  // without other users: it is deleted, so that its bytes are not charged twice
+    bool is_ours_only = false;  // without other users: it is deleted, because its bytes must not be charged twice
   };
 
   std::string_view operation;

@@ -29,8 +29,8 @@ inline bool is_brief_copy(int64_t bytes, const Sharding& sharding) noexcept {
   return is_brief_copy(bytes) && is_brief_copy(bytes * copies);
 }
 
-/// Runs a copy: a brief one as it is, any other with the lock of an interpreter dropped. All copies that the bindings
-/// begin go through here.
+/// Runs a copy, and releases the interpreter's lock unless the copy is brief. All copies that the bindings begin go
+/// through here.
 template <class Copy>
 auto run_copy(bool is_brief, Copy&& copy) {
   return is_brief ? copy() : run_blocking(std::forward<Copy>(copy));

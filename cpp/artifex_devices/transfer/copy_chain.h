@@ -55,10 +55,10 @@ class CopyLister {
   BoxForm form_;
 };
 
-/// Copies boxes on the calling thread, as few strided copies: those that follow each other at one distance in the
-/// source and one in the destination become one copy with a further dimension, and so do such copies among each other.
-/// So the columns of a block of destinations are one transpose. The destinations of all boxes must not overlap. Use:
-/// begin, add each box of that form, begin with another form, ..., flush.
+/// Copies boxes on the calling thread, as few strided copies. Boxes at a constant distance in the source and in the
+/// destination become one copy with another dimension, and so do such copies at constant distances. So the columns of a
+/// block of destinations are one transpose. The destinations of all boxes must not overlap. Use: begin, add each box of
+/// that form, begin with another form, ..., flush.
 class CopyChain {
  public:
   /// The form of the boxes that follow.

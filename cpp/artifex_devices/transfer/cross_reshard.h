@@ -15,9 +15,9 @@ namespace artifex_devices {
 /// This process's part of a reshard between processes: copies among its own buffers, and messages to and from other
 /// processes, which the caller sends and receives. Every process derives it from the same plan.
 ///
-/// A message goes from one process to another. It has the elements of some boxes of the array, each row-major, one
-/// after the other, at most kMessageBytes in all (a longer single row of a box is one message). Sends and receives come
-/// in one order that all processes share: by (receiver - sender) modulo the number of processes, then as in the plan. A
+/// A message goes from one process to another. It contains the elements of consecutive boxes of the array, each
+/// row-major, at most kMessageBytes in total (a longer single row of a box is one message). Sends and receives come in
+/// one order that all processes share: by (receiver - sender) modulo the number of processes, then as in the plan. A
 /// process that keeps the next messages of each list in flight, at least one of each, cannot deadlock. Only a message's
 /// start in the plan is stored, not its boxes, of which there can be millions.
 ///
@@ -65,8 +65,8 @@ class CrossReshard {
 
  private:
   enum Side : uint8_t { kFrom, kTo };
-  /// Boxes of one shape that follow each other along one dimension, each from the same place of a source tile of its
-  /// own; or a piece of a box that is longer than a message.
+  /// Consecutive boxes of one shape along one dimension, each from the same place of a different source tile; or a
+  /// piece of a box that is longer than a message.
   struct Part {
     TileId tile;  // of the source, that the first box is read from
     int64_t tile_step = 0;

@@ -29,8 +29,8 @@ std::shared_ptr<HostView> show_gathered(const Array& array, const BufferRef& buf
   return show(array, buffer, row_major_strides(array.shape(), itemsize(array.dtype())));
 }
 
-/// The buffer that starts with the full value in row-major order or in the array's layout, if there is one that the
-/// host can read.
+/// The buffer, if any, that the host can read and that starts with the full value, in row-major order or in the array's
+/// layout.
 BufferRef find_whole(const Array& array, const ShardDomains& domains) {
   if (!array.is_host_readable()) return {};
   const bool one_tile = domains.grid().tiles() == 1;  // perhaps several buffers, each on its arena

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-/// The binary interface of DLPack (https://dmlc.github.io/dlpack). Layout and numbers are the standard's; the names
-/// differ, so that another copy of its header in the process cannot clash.
+/// The binary interface of DLPack (https://dmlc.github.io/dlpack). Layout and numbers are the standard's. The names
+/// differ, because another copy of its header in the process must not clash.
 namespace artifex_devices::dlpack {
 
 inline constexpr int32_t kCpu = 1;

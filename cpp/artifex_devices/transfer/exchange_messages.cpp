@@ -9,9 +9,9 @@ namespace {
 
 using Message = CrossReshard::Message;
 
-constexpr int kMaxInFlight = 32;  // messages in each direction that need no memory of their own
+constexpr int kMaxInFlight = 32;  // messages in each direction that need no additional memory
 
-/// The messages that a reshard sends, or those that it receives: in the same order in all processes.
+/// The messages that a reshard sends, or the messages that it receives, in the same order in all processes.
 struct Direction {
   const std::vector<Message>& messages;
   bool is_send;
@@ -46,7 +46,7 @@ class Flow {
   }
 
  private:
-  /// Begins at least one message, and those that fit into the budget.
+  /// Begins at least one message, and further messages as long as they fit into the budget.
   void begin(Direction& direction) {
     for (const Message* message = direction.next(); message != nullptr; message = direction.next()) {
       const int64_t number = direction.begun;

@@ -103,12 +103,12 @@ void check_same_everywhere(const HostView& value, const Sharding& sharding, Tran
       operation.text, fmt::join(different, ", "));
 }
 
-/// The value of an Array that each process has, after a comparison with the others.
+/// The value of an Array that each process has, after a comparison between all processes.
 std::shared_ptr<const HostView> value_of_all(const ArrayRef& source, const Sharding& sharding, Transport* transport) {
   std::shared_ptr<const HostView> value;
   try {
     value = device_get(source);
-  } catch (const std::exception& error) {  // the others would wait
+  } catch (const std::exception& error) {  // other processes would wait
     if (compares_values(sharding, transport)) {
       transport->refuse(joint_placement(source->dtype(), source->shape(), sharding), error);
     }

@@ -36,7 +36,7 @@ struct PlacementOptions {
   void check() const;
 };
 
-/// How an Array reaches its new place.
+/// Strategies to move an Array to its new placement.
 enum class PlacementStrategy : uint8_t {
   kUnchanged,        // the result is the source
   kReshard,          // reshard() within this process

@@ -14,9 +14,9 @@
 
 namespace artifex_devices {
 
-/// The copies of a plan between memories of this process. Few of them are listed in a CopyBatch, which orders them by
-/// the source; many are computed by the workers that run them, one destination buffer at a time, so that the memory
-/// they take grows with the buffers only.
+/// The copies of a plan between memories of this process. A few copies are listed in a CopyBatch, which orders them by
+/// the source. Many copies are computed by the workers that run them, one destination buffer at a time; their memory
+/// then grows only with the number of buffers.
 class PlannedCopies {
  public:
   /// More copies than this are not listed: 10 MB, and once more while they are ordered. Tests set it.

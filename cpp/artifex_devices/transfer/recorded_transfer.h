@@ -29,7 +29,7 @@ struct RouteEnd {
 
 /// When the copies of a transfer ran.
 struct TransferRun {
-  int64_t begin_ns = 0;  // recorded_begin_ns() before the first copy; 0: nobody timed them
+  int64_t begin_ns = 0;  // recorded_begin_ns() before the first copy; 0: not timed
   int64_t bytes = 0;     // that the copies write
   EventRef ready = {};   // set at their end; null: they have ended
 };

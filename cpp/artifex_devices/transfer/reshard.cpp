@@ -64,8 +64,8 @@ PendingStorage submit_and_record(const Move& move, std::shared_ptr<Storage> stor
   return moved;
 }
 
-/// Executes simple reshards within one memory without a plan: tiles of equal shapes are shared, others are moved by one
-/// copy if both ends are slabs. Returns nothing for other reshards.
+/// Executes simple reshards within one memory without a plan: tiles of equal shapes are shared; other tiles are moved
+/// by one copy if both ends are slabs. Returns nothing for other reshards.
 std::optional<PendingStorage> move_tilings(const Move& move) {
   const Sharding& from = *move.source.sharding();
   const Sharding& to = *move.sharding;
@@ -85,7 +85,7 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
 
   const bool is_slab = to.grid().tiles() == 1 || move.source.nbytes() / to.grid().tiles() < Storage::kSlabShardBytes;
   if (!is_slab || !parts_divide(from.grid(), to.grid(), move.source.rank())) return std::nullopt;
-  BufferRef held = move.source_buffer(BufferId(0));  // all of a slab
+  BufferRef held = move.source_buffer(BufferId(0));  // the whole slab
   Tiling from_tiles;
   if (from.grid().tiles() == 1) {
     from_tiles = {held.device_data(), move.source.strides(move.source.shape()), {}, 0};
@@ -209,7 +209,7 @@ static ArrayRef reshard_between_processes(const ArrayRef& source, const Sharding
   const std::unique_ptr<Exchange> exchange = options.transport->exchange(operation);
   try {
     cross.begin();
-  } catch (const std::exception& error) {  // the others would wait
+  } catch (const std::exception& error) {  // other processes would wait
     options.transport->refuse(operation, error);
     throw;
   }

@@ -7,9 +7,9 @@
 
 namespace artifex_devices {
 
-/// Whether the tiles, one after the other, are the elements of the whole array in row-major order, each tile beginning
-/// at tile number times elements of the first tile.
-/// Example: (8, 4) cut into (2, 4) is; cut into (8, 2) is not; (2, 4) cut into (1, 2) is.
+/// Whether the concatenated tiles are the elements of the whole array in row-major order, each tile beginning at tile
+/// number times elements of the first tile. Example: (8, 4) cut into (2, 4) is; cut into (8, 2) is not; (2, 4) cut into
+/// (1, 2) is.
 inline bool tiles_are_row_major(const ShardDomains& domains) noexcept {
   const Dims& shape = domains.shape();
   const TileGrid& grid = domains.grid();

@@ -28,8 +28,8 @@ struct Tiling {
 bool parts_divide(const TileGrid& a, const TileGrid& b, int64_t rank) noexcept;
 
 /// All of a value of `shape`, with elements, from one tiling to another whose parts divide it or the other way round:
-/// an element's place is affine in (coarse tile, fine tile, index) on both sides, so that one copy does it.
-/// Example: (8, 4) from 2 x 1 tiles to 4 x 2 tiles is a copy of a box of shape (2, 2, 2, 2, 2).
+/// one copy is enough, because an element's place is affine in (coarse tile, fine tile, index) on both sides. Example:
+/// (8, 4) from 2 x 1 tiles to 4 x 2 tiles is a copy of a box of shape (2, 2, 2, 2, 2).
 StridedCopy tiling_copy(const Tiling& to, const Tiling& from, const Dims& shape, int64_t itemsize);
 
 }  // namespace artifex_devices

@@ -25,7 +25,7 @@ class TraceRecording final : RecorderSink {
  public:
   static constexpr size_t kMostEvents = 1'000'000;  // and as many values of memory; further ones are only counted
 
-  /// `process`: number of the process for events of threads that have none of their own.
+  /// `process`: number of the process for events of threads without a process number.
   TraceRecording(int process, ClientRef client);
   ~TraceRecording();
 

@@ -12,8 +12,8 @@ namespace artifex_devices {
 
 enum class TransferDirection : uint8_t { kHostToDevice, kDeviceToDevice, kDeviceToHost };
 
-/// What a guard does with the transfers of one direction. A transfer is explicit where the user asks for it by name
-/// (device_put and its family) and implicit where an operation needs it.
+/// Reaction of a guard to the transfers of one direction. A transfer is explicit if the user asks for it by name
+/// (device_put and its family), and implicit if an operation needs it.
 enum class GuardLevel : uint8_t {
   kAllow,             // the default
   kLog,               // logs implicit transfers
@@ -33,7 +33,7 @@ TransferDirection transfer_direction_from_name(std::string_view name);
 std::string_view to_string(TransferDirection direction) noexcept;  // "host-to-device"
 
 /// The guards in force for one call: a level for each direction, and where log levels report. The caller passes them
-/// in: the core has no current guards of its own.
+/// in, because the core has no current guards.
 struct TransferGuards {
   std::array<GuardLevel, 3> levels = {};      // by TransferDirection
   void (*log)(const std::string&) = nullptr;  // null: log levels report nothing
@@ -43,7 +43,7 @@ struct TransferGuards {
 
 enum class GuardVerdict : uint8_t { kAllow, kLog, kRefuse };
 
-/// What the guards decide. Reading memory that the host can read is not a transfer (check_host_read).
+/// Returns the decision of the guards. Reading memory that the host can read is not a transfer (check_host_read).
 /// Example: with the level "disallow" for host-to-device, an explicit transfer is allowed and an implicit one refused.
 GuardVerdict guard_verdict(const TransferGuards& guards, TransferDirection direction, bool is_explicit) noexcept;
 

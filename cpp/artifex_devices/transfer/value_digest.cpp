@@ -11,7 +11,7 @@
 namespace artifex_devices {
 namespace {
 
-constexpr size_t kLanes = 8;  // side by side, so that multiplications overlap
+constexpr size_t kLanes = 8;  // independent, which lets multiplications overlap
 
 /// All bits of both count in all bits of the result: the product's halves are folded.
 uint64_t mix(uint64_t hash, uint64_t word) noexcept {

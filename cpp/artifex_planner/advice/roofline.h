@@ -24,7 +24,7 @@ struct Roofline {
   double ridge_point() const noexcept { return peak_flops / memory_bandwidth; }
 
   /// Returns the smallest batch at which a product with a weight matrix is limited by arithmetic, if the batch is far
-  /// smaller than the matrix's sides, so that nearly all bytes read are weights: weight_bytes * peak / (2 * bandwidth).
+  /// smaller than the matrix's sides and nearly all bytes read are weights: weight_bytes * peak / (2 * bandwidth).
   /// Throws InvalidArgument unless weight_bytes is positive and finite.
   double critical_batch(double weight_bytes) const;
 

@@ -12,16 +12,17 @@
 namespace artifex_devices::planner {
 
 /// Terms of the seconds of copies inside one machine: calls, copies and bytes, each times a coefficient that
-/// `calibrate` fits. Bytes are those of the value: each is read once and written once.
+/// `calibrate` fits. Bytes are counted once, although each is read once and written once.
 ///   calls, calls on workers   a transfer below CopyLimits::parallel_bytes; from there on
 ///   copies                    from one buffer to another
 ///   alone                     bytes that the calling thread copies by itself
 ///   cached, warm, memory      bytes that workers copy: with plain stores; past the cache from a source that the last
-///                             caches hold; past it from memory. Between warm and memory by the logarithm of the size.
-///   read, written in runs     what bytes cost on top where only short stretches of them are dense in the source or in
-///                             the destination; shared out between two lengths as if each stretch took a time of its
-///                             own. Stretches of kLongRun bytes and more cost nothing on top; those of a cache line and
-///                             more do so only where bytes are those of `memory`.
+///                             caches hold; past it from memory. Sizes between warm and memory are interpolated by
+///                             the logarithm of the size.
+///   read, written in runs     additional cost of bytes if only short stretches of them are dense in the source or in
+///                             the destination. Lengths between two of kRunBytes are interpolated as if each stretch
+///                             took a fixed time. Stretches from kLongRun bytes on have no additional cost, and
+///                             stretches from a cache line on have one only if the bytes count as `memory`.
 inline constexpr std::array<int64_t, 4> kRunBytes = {4, 32, 64, 512};
 inline constexpr int64_t kLongRun = 16384;
 inline constexpr int64_t kCacheLine = 64;

@@ -53,12 +53,13 @@ Column residual(const std::vector<Column>& columns, const Column& coefficients, 
   return target;
 }
 
-/// The least squares over the chosen columns by the method of Gram and Schmidt; 0 for the others, and for a chosen one
-/// that is a sum of those chosen before it. (With Eigen's decomposition this file took 17 s to compile instead of 3 s.)
+/// Least squares over the chosen columns by the Gram-Schmidt method. The coefficient is 0 for other columns, and for a
+/// chosen column that depends linearly on earlier ones. (With Eigen's decomposition this file took 17 s to compile
+/// instead of 3 s.)
 Column solve(const std::vector<Column>& columns, const Column& target, const std::vector<size_t>& chosen) {
   const double none = std::numeric_limits<double>::epsilon() * static_cast<double>(chosen.size());
   std::vector<size_t> used;
-  std::vector<Column> basis;  // each of length 1, at right angles to the others
+  std::vector<Column> basis;  // orthonormal
   std::vector<Column> parts;  // of each used column, along each vector of the basis up to its own
   for (const size_t k : chosen) {
     Column rest = columns[k];

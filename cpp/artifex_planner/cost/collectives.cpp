@@ -216,8 +216,8 @@ TransferCost local_best(Collective op, double bytes, const LocalGroup& group) {
   return collective_costs(op, bytes, group).front();
 }
 
-/// A collective in two stages, over the devices of each node and over the nodes: one after the other, or pipelined over
-/// parts of the array, so that the slower stage counts.
+/// A collective in two stages, over the devices of each node and over the nodes: in sequence, or pipelined over parts
+/// of the array, where the slower stage counts.
 TransferCost two_stages(std::string_view name, const TransferCost& local, double outer_latency, double outer,
                         bool at_once) {
   TransferCost cost{name, local.transfer > outer ? local.limit : "network", local.latency + outer_latency,

@@ -47,7 +47,7 @@ struct SwitchGroup {
   CollectiveLatency latency;
 };
 
-/// Each pair of devices has a link of its own.
+/// Each pair of devices has a separate link.
 struct FullMeshGroup {
   int64_t devices = 1;
   double link = 0;  // bytes/s of one pair in one direction
@@ -69,7 +69,7 @@ int64_t devices_of(const LocalGroup& group) noexcept;
 int64_t devices_of(const NodeGroup& group) noexcept;
 
 /// Bytes that each device receives, by the table of docs/how_to/plan_reshards.md. Example: 34e6 bytes gathered by 4
-/// devices: 25.5e6. The root of a broadcast receives nothing, the others all bytes.
+/// devices: 25.5e6. In a broadcast, the root receives nothing and each other device all bytes.
 double received_bytes(Collective op, double bytes, int64_t devices) noexcept;
 
 /// Every algorithm that the network allows, cheapest first; equals in the order of the guide's table. One device

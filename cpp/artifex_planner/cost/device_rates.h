@@ -16,9 +16,9 @@ struct DeviceRates {
   std::array<std::optional<double>, kMatmulFormatCount> peak_flops;  // FLOP/s
   double memory_bandwidth = 0;                                       // bytes/s
   int64_t memory_bytes = 0;
-  std::string_view operation = "plan_step";  // that errors of prices name
+  std::string_view operation = "plan_step";  // named in errors about unknown rates
 
-  /// FLOP/s of products in a format. Throws Unavailable where nobody publishes them.
+  /// FLOP/s of products in a format. Throws Unavailable if they are not published.
   double peak(MatmulFormat format) const;
 };
 

@@ -11,7 +11,7 @@
 
 namespace artifex_devices::planner {
 
-/// What a message between devices of a cluster crosses.
+/// Kinds of links that messages between devices of a cluster use.
 enum class ClusterLink : uint8_t { kSameDevice, kSameChip, kInside, kNetwork };
 inline constexpr int kClusterLinks = 4;
 
@@ -22,7 +22,7 @@ struct DeviceMessage {
   int64_t bytes = 0;
 };
 
-/// What a message between two devices of the cluster crosses.
+/// Kind of link between two devices of the cluster.
 ClusterLink link_between(const Cluster& cluster, int64_t from, int64_t to) noexcept;
 
 using LinkBytes = std::array<int64_t, kClusterLinks>;  // by ClusterLink

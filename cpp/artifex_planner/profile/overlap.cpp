@@ -33,7 +33,7 @@ std::array<std::optional<double>, kTrafficCount> measured_overlap(const KindSeco
       behind += *part * expected.messages[traffic][message];
     }
     if (sum <= 0) continue;
-    // These are hidden in any case; the configured part is that of the others.
+    // These messages are hidden in any case; the configured part applies to all other messages.
     const double always = traffic == static_cast<size_t>(Traffic::kTensor) ? expected.tensor_beside : 0;
     if (sum > always) result[traffic] = std::clamp((behind - always) / (sum - always), 0.0, 1.0);
   }

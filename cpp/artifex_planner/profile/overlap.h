@@ -10,9 +10,9 @@
 
 namespace artifex_devices::planner {
 
-/// The part of each kind of traffic that ran beside computation; none for traffic without a measured message. Where a
-/// kind of message is of several kinds of traffic, all of them have its part, and a note is added. With
-/// `sends_are_exchanges` the measured sends are those of all-to-alls. Example: an all-reduce of gradients that is busy
+/// Returns the part of each kind of traffic that overlapped with computation; nothing for traffic without a measured
+/// message. If several kinds of traffic use one kind of message, all of them get its part, and a note is added. With
+/// `sends_are_exchanges`, the measured sends belong to all-to-alls. Example: an all-reduce of gradients that is busy
 /// for 4 s, 1 s of it alone, was hidden to 0.75.
 std::array<std::optional<double>, kTrafficCount> measured_overlap(const KindSeconds& expected,
                                                                   const ProfileParts& parts, bool sends_are_exchanges,

@@ -11,7 +11,7 @@
 
 namespace artifex_devices::planner {
 
-/// What an operation of a profile does. An operation hides those of later kinds that run at the same time.
+/// Kind of an operation in a profile. An operation hides operations of later kinds that run at the same time.
 enum class ProfileKind : uint8_t {
   kProducts,
   kAttentionForward,
@@ -54,7 +54,7 @@ struct ProfileSpan {
 /// Seconds of one step of a device.
 struct ProfileParts {
   PerKind<double> busy{};   // while an operation of the kind runs
-  PerKind<double> alone{};  // of these, while no operation of an earlier kind runs
+  PerKind<double> alone{};  // the part of `busy` in which no operation of an earlier kind runs
   double idle = 0;          // while no operation runs
   double seconds = 0;       // from the first operation to the last one: the sum of `alone` and `idle`
 };

@@ -76,7 +76,7 @@ struct Run {
 /// those of other groups by the digits of the grid.
 class GroupParts {
  public:
-  /// Nothing where a range is not digits of the grid.
+  /// Empty if a range is not digits of the grid.
   static std::optional<GroupParts> of(const ShardDomains& domains, const std::vector<PositionRange>& inside) {
     GroupParts found(domains);
     std::vector<int64_t> boundaries{1};

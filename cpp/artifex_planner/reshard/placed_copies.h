@@ -18,9 +18,9 @@ namespace artifex_devices::planner {
 inline constexpr const char* kPlanReshard = "plan_reshard";  // begins the errors of reshard plans
 inline constexpr double kMostCopies = 1 << 22;               // planned one by one: seconds, and hundreds of MB
 
-/// The cluster that the devices of a client belong to; null for those of a machine.
+/// The cluster that the devices of a client belong to; null for devices of a machine.
 ClusterRef cluster_of(const Client& client);
-/// What joins the devices of this device's client: their cluster, or the links of GPUs of the catalogue; null where
+/// Network of the devices of this device's client: their cluster, or the links of GPUs in the catalogue; null if
 /// neither is known.
 ClusterRef network_of(const Device& device);
 

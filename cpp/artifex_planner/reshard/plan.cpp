@@ -54,7 +54,7 @@ void check_has_domains(const Sharding& sharding) {
       kPlanReshard, sharding.to_string());
 }
 
-/// The price of a step, or the reason why it is not known.
+/// Estimated cost of a step, or the reason why it is unknown.
 template <class F>
 void set_price(PlannedReshardStep& step, const Cluster* cluster, F price) {
   if (cluster == nullptr) {
@@ -106,7 +106,7 @@ ShardDomains domains_before(const ReshardSequence& sequence, size_t step, const 
   return ShardDomains(sequence.grids[step], shape, Uneven::kError, {.operation = kPlanReshard});
 }
 
-/// What each position receives over all steps of a sequence.
+/// Bytes that each position receives in all steps of a sequence.
 std::vector<int64_t> received(const ReshardSequence& sequence, const Dims& shape, int64_t itemsize) {
   std::vector<int64_t> positions(static_cast<size_t>(sequence.grids.front().positions()));
   std::iota(positions.begin(), positions.end(), int64_t{0});
@@ -201,7 +201,8 @@ PlannedStrategy plan_collectives(const Dims& shape, const Ends& ends, std::optio
   return plan;
 }
 
-/// Price of all copies at once; between device memory and that of hosts they cross the links to the chips too.
+/// Cost of all copies at the same time. Copies between device and host memory also use the links between hosts and
+/// chips.
 TransferCost price_copies(const Ends& ends, const std::vector<DeviceMessage>& messages) {
   TransferCost price = price_messages(*ends.cluster, messages).price;
   const bool from_device = ends.from.memory_kind() == MemoryKind::kDevice;
@@ -332,7 +333,7 @@ bool prefers_copies(const PlannedStrategy& copies, const std::optional<PlannedSt
   return !first || !second || *first <= *second;
 }
 
-/// A strategy, or the reason why there is none.
+/// A strategy, or the reason why it is impossible.
 struct Attempt {
   std::optional<PlannedStrategy> plan;
   std::string why_not;

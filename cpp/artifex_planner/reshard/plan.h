@@ -16,8 +16,8 @@
 
 namespace artifex_devices::planner {
 
-/// How an array gets from one sharding to another: by direct copies from shard to shard, or by a sequence of
-/// collectives (reshard_sequence.h).
+/// Strategy to move an array from one sharding to another: direct copies from shard to shard, or a sequence of
+/// collectives (sequence.h).
 enum class ReshardStrategy : uint8_t { kCopies, kCollectives };
 template <>
 inline constexpr std::array<std::string_view, 2> kKindNames<ReshardStrategy>{"copies", "collectives"};
@@ -28,11 +28,11 @@ struct ReshardRequest {
   std::optional<ReshardStrategy> strategy = std::nullopt;  // nothing: the faster one on a cluster, else direct copies
 };
 
-/// One step, with its price or the reason why it has none.
+/// One step, with its estimated cost or the reason why the cost is unknown.
 struct PlannedReshardStep {
   std::string_view move;  // "copies", or a ReshardMove
   std::string text;       // what the step does, for tables
-  int64_t devices = 1;    // that work together
+  int64_t devices = 1;    // in one group
   int64_t bytes_received = 0;
   int64_t busiest_bytes = 0;  // received by the busiest device
   int64_t shard_bytes = 0;    // of one device before the step
@@ -41,7 +41,7 @@ struct PlannedReshardStep {
   std::string why_no_price;
 };
 
-/// One strategy, planned and priced.
+/// The plan and cost of one strategy.
 struct PlannedStrategy {
   ReshardStrategy strategy = ReshardStrategy::kCopies;
   std::vector<PlannedReshardStep> steps;
@@ -54,7 +54,7 @@ struct PlannedStrategy {
   std::function<std::vector<int64_t>()> bytes_in;  // received by each destination position
 };
 
-/// What every strategy needs at least.
+/// Lower bounds for every strategy.
 struct ReshardLowerBound {
   int64_t total_bytes = 0;
   int64_t busiest_bytes = 0;

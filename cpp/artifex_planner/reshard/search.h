@@ -27,7 +27,8 @@ struct ReshardSpace {
   bool allows(int64_t before, int64_t after, bool from_source) const noexcept {
     return after <= largest_shard && (!memory_limit || held(before, after, from_source) <= *memory_limit);
   }
-  /// Bytes during a step: the source's shard stays, and the input is another one unless the step is the first.
+  /// Bytes during a step. The source's shard remains in memory; from the second step on, the input is an additional
+  /// shard.
   int64_t held(int64_t before, int64_t after, bool from_source) const noexcept {
     return source_bytes + (from_source ? 0 : before) + after;
   }
@@ -39,8 +40,8 @@ struct ReshardPath {
   int64_t bytes_in = 0;
 };
 
-/// A sequence that always exists within the limit of shards (not always within a memory limit): slices, a permute,
-/// all-to-alls, gathers, and a second permute where sizes of different primes meet. Axis sizes are primes.
+/// Returns a sequence that always exists within the limit of shards (not always within a memory limit): slices, a
+/// permute, all-to-alls, gathers, and a second permute if the sizes have different primes. Axis sizes are primes.
 ReshardPath safe_path(const ReshardSpace& space, const AxesByDimension& source, const AxesByDimension& destination);
 
 struct ReshardSearchResult {
@@ -54,7 +55,8 @@ struct SearchLimits {
   int64_t looks = 40'000;   // examined steps from one layout to another
 };
 
-/// Dijkstra's algorithm from both ends, joined where they meet or by one permute: the cheapest sequence needs no more.
+/// Searches by Dijkstra's algorithm from both ends, which join at a common layout or by one permute: the cheapest
+/// sequence has at most one permute.
 ReshardSearchResult search_reshards(const ReshardSpace& space, const AxesByDimension& source,
                                     const AxesByDimension& destination, int64_t at_most, const SearchLimits& limits);
 

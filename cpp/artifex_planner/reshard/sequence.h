@@ -25,7 +25,7 @@ template <>
 inline constexpr std::array<std::string_view, 4> kKindNames<ReshardMove>{"slice", "all_to_all", "permute",
                                                                          "all_gather"};
 
-/// A part of a mesh axis. Meshes are factored into primes, so that half an axis can move.
+/// A part of a mesh axis. Meshes are factored into primes, because a step may move a part of an axis.
 struct SubAxis {
   std::string label;  // "x", or "x.0" for the major one of several
   int64_t size = 1;
@@ -47,7 +47,7 @@ struct ReshardStep {
 struct ReshardSequence {
   std::vector<SubAxis> axes;
   std::vector<ReshardStep> steps;
-  /// Tiles before each step and after the last: one more than steps. Positions are those of the mesh.
+  /// Tiles before each step and after the last: one more than steps. Positions are positions in the mesh.
   std::vector<TileGrid> grids;
   int64_t bytes_in = 0;      // of the busiest device of each step, summed up
   int64_t lower_bound = 0;   // that the busiest device must receive by any sequence
@@ -66,9 +66,9 @@ struct ReshardEnd {
   const PartitionSpec& spec;
 };
 
-/// The sequence with the fewest bytes_in. Throws InvalidArgument where there is none: meshes of other sizes or without
-/// common factors (2 x 3 and 3 x 2), dimensions that their axes do not divide, arrays above 2^58 bytes, and a
-/// memory_limit below what every sequence needs, with the least that was found.
+/// The sequence with the fewest bytes_in. Throws InvalidArgument if no sequence exists: for meshes of different sizes
+/// or without common factors (2 x 3 and 3 x 2), dimensions that their axes do not divide, arrays above 2^58 bytes, and
+/// a memory_limit that is too small for every sequence (the message has the smallest possible limit that was found).
 /// Example: (16, 16) float32 on x = 4, y = 2 from P('x', None) to P(None, 'x'): one all-to-all, 192 bytes to each.
 ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const ReshardEnd& source,
                                       const ReshardEnd& destination, const SequenceOptions& options = {});

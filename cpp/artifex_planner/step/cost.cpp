@@ -90,7 +90,7 @@ std::optional<double> meeting(At curves_at, size_t first, size_t second, double 
     const double slope = curves[first].slope - curves[second].slope;
     const double intercept = curves[first].intercept - curves[second].intercept;
     const double next = -intercept / slope;
-    if (!(next >= 0) || std::isinf(next)) return std::nullopt;  // they do not meet on this side
+    if (!(next >= 0) || std::isinf(next)) return std::nullopt;  // no intersection on this side
     if (std::abs(next - scale) <= 1e-12 * next) return next;
     scale = next;
   }

@@ -19,18 +19,18 @@ inline constexpr std::array<std::string_view, 3> kKindNames<StepBound>{"compute"
 struct StepSeconds {
   double compute = 0;  // FLOPs at the peak
   double memory = 0;   // bytes of operands, results and the update at the memory's bandwidth
-  double network = 0;  // collectives, one after the other
-  double device = 0;   // products one after the other, each at its own limit, then the update
-  /// All three at once: the maximum.
+  double network = 0;  // sum of the collectives
+  double device = 0;   // sum of the products, each at its own limit, and the update
+  /// All three at the same time: the maximum.
   double overlapped() const noexcept;
   StepBound overlapped_bound() const noexcept;
-  /// Collectives and products one after the other.
+  /// Collectives and products in sequence: the sum.
   double serial() const noexcept { return device + network; }
   StepBound serial_bound() const noexcept;
 };
 
-/// Prices work at `scale` times the model's batch. Throws Unavailable for a format without a published peak and for
-/// axes without groups.
+/// Estimates the seconds of the work at `scale` times the model's batch. Throws Unavailable for a format without a
+/// published peak and for axes without groups.
 StepSeconds step_seconds(const StepWork& work, const DeviceRates& hardware, const StepNetwork& network,
                          double scale = 1);
 /// The cheapest algorithm of one collective in the slowest group, for one of its `count` repetitions.

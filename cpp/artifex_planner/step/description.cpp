@@ -157,7 +157,7 @@ class Checker {
     return names;
   }
 
-  /// The format of a product is that of the wider operand: two formats of one width leave it open.
+  /// A product has the format of the wider operand. Two different formats of one width do not determine it.
   void check_format(const OperationDescription& operation, const KindOfOperation& kind,
                     const std::vector<const TensorDescription*>& used) {
     if (kind.kind != StepOpKind::kMatmul || !operation.dtype.empty()) return;

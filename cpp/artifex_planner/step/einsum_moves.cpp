@@ -6,14 +6,14 @@
 namespace artifex_devices::planner {
 namespace {
 
-/// What one axis needs.
+/// Moves for one mesh axis.
 struct AxisMoves {
   std::array<bool, 2> exchange{};
   std::array<bool, 2> gather{};
   int product = -1;
 };
 
-/// The index that can stay sharded: the same of both operands, or a summed one that only one operand has; else -1.
+/// The index that can stay sharded: the same index of both operands, or a summed index of only one operand; else -1.
 int index_that_stays(const EinsumArray& a, const EinsumArray& b, const EinsumArray& result, size_t axis) noexcept {
   const int in_a = a.sharded[axis];
   const int in_b = b.sharded[axis];

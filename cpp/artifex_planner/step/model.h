@@ -62,7 +62,7 @@ struct StepModel {
   bool is_training = true;
   double optimizer_bytes = 0;    // of state for each parameter
   double gradient_itemsize = 0;  // of a parameter's gradient; 0: the parameter's own
-  bool holds_gradients = true;   // all gradients at once; else each is applied as it is made
+  bool holds_gradients = true;   // all gradients at the same time; else each is applied immediately
 };
 
 /// The operation that errors name by default.

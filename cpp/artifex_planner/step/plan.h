@@ -36,9 +36,9 @@ struct PlannedStep {
 double largest_step_batch(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules,
                           const StepMemory& memory, int64_t memory_bytes);
 
-/// Plans a step; `axis_names` are those of the mesh, for errors. Throws InvalidArgument where the rules do not fit the
-/// model (all mismatches in one text) and where groups of the mesh are not boxes of the cluster; Unavailable for rates
-/// that are needed and not known.
+/// Plans a step; `axis_names` are the names of the mesh axes, for errors. Throws InvalidArgument where the rules do not
+/// fit the model (all mismatches in one text) and where groups of the mesh are not boxes of the cluster; Unavailable
+/// for rates that are needed and not known.
 PlannedStep plan_step(const StepModel& model, const Cluster& cluster, const ClusterMesh& mesh,
                       const std::vector<std::string>& axis_names, const StepRules& rules);
 

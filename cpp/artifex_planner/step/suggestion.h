@@ -36,13 +36,13 @@ struct Suggestions {
   std::optional<Suggested> fastest_too_large;  // fastest option that does not fit
   std::optional<Suggested> smallest;           // option with the least memory
   double largest_batch = 0;                    // where nothing fits: largest batch with which some option does
-  int64_t possible = 0;                        // options with rules that fit and prices for all collectives
+  int64_t possible = 0;                        // options with rules that fit and known costs of all collectives
   int64_t too_large = 0;                       // possible options that do not fit in memory
   int64_t without_network = 0;                 // options with groups that are not boxes of the cluster
 };
 
-/// Number of candidates that the search examines and progress counts: sets of rules, once for all meshes of the same
-/// sizes in any order, without those that the size of one axis rules out. Polls for interrupts.
+/// Number of candidates that the search examines and progress counts. A candidate is a set of rules for all meshes with
+/// the same sizes in any order. Rules that the size of one axis excludes do not count. Polls for interrupts.
 int64_t count_of_candidates(const StepModel& model, const SuggestionSpace& space);
 
 /// Finds the best options by an exhaustive search, which skips only what cannot be among the best whatever its

@@ -89,7 +89,7 @@ std::vector<Change> largest(std::vector<Change> changes) {
   return changes;
 }
 
-/// The kinds of collectives that take most of what is more, and of what is less.
+/// The kinds of collectives that make up most of the increase, and of the decrease.
 std::string collectives_text(const ExplainedStep& option, const ExplainedStep& before) {
   const SecondsByKind now = seconds_by_kind(option);
   const SecondsByKind then = seconds_by_kind(before);
@@ -116,7 +116,7 @@ std::string collectives_text(const ExplainedStep& option, const ExplainedStep& b
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// What takes longer in a step that is limited by one thing.
+/// Text about the parts that take longer in a step with one limit.
 std::string bound_text(const ExplainedStep& option, const ExplainedStep& before) {
   const StepSeconds& seconds = option.plan.seconds;
   const StepBound bound = seconds.overlapped_bound();
@@ -131,7 +131,7 @@ std::string bound_text(const ExplainedStep& option, const ExplainedStep& before)
                      to_string(bound_before), change);
 }
 
-/// What takes longer in a step whose parts follow each other.
+/// Text about the parts that take longer in a step whose parts run in sequence.
 std::string parts_text(const ExplainedStep& option, const ExplainedStep& before) {
   const StepSeconds& now = option.plan.seconds;
   const StepSeconds& then = before.plan.seconds;
@@ -160,7 +160,7 @@ std::array<NamedBytes, 6> memory_parts(const StepMemory& memory) {
            {"working", whole(memory.working_at(1))}}};
 }
 
-/// What takes more memory, or "" where the option needs no more than the one before.
+/// Text about the parts that take more memory, or "" if the option needs no more than the previous option.
 std::string memory_text(const PlannedStep& option, const PlannedStep& before) {
   const std::array<NamedBytes, 6> now = memory_parts(option.work.memory);
   const std::array<NamedBytes, 6> then = memory_parts(before.work.memory);

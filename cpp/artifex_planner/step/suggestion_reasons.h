@@ -19,18 +19,19 @@ struct ExplainedStep {
   const PlannedStep& plan;
 };
 
-/// What limits the best option: "bound by compute: 12 ms of FLOPs".
+/// Text about the limit of the best option: "bound by compute: 12 ms of FLOPs".
 std::string why_first(const PlannedStep& plan, bool overlaps);
 
-/// What an option loses by to the one before it: "3 ms more: 2.9 ms more in all-gathers of weights over data".
+/// Text about the difference between an option and the next better option: "3 ms more: 2.9 ms more in all-gathers of
+/// weights over data".
 std::string why_worse(const ExplainedStep& option, const ExplainedStep& before, bool overlaps);
 
-/// What an option that does not fit in memory would gain over the best one that does: "2 ms less than 1"; "" for
-/// nothing.
+/// Text about the gain of an option that does not fit in memory over the best option that fits: "2 ms less than 1"; ""
+/// for nothing.
 std::string gain_over(const PlannedStep& option, const PlannedStep& best, bool overlaps);
 
-/// Names for the axes of a mesh: "data" for one that shards the batch, "model" for another, "spare" for one that shards
-/// nothing; several of a kind are numbered.
+/// Names for the axes of a mesh: "data" if the axis shards the batch, "spare" if it shards nothing, else "model";
+/// several of a kind are numbered.
 std::vector<std::string> suggested_names(const StepModel& model, size_t axes, const StepRules& rules);
 
 /// An option of a search with its plan.
@@ -45,7 +46,7 @@ struct ExplainedSuggestion {
 struct ExplainedSuggestions {
   std::vector<ExplainedSuggestion> options;      // best first; each reason compares with the one before
   std::optional<ExplainedSuggestion> too_large;  // only where it is faster than the best that fits, or none fits
-  std::optional<ExplainedSuggestion> smallest;   // where nothing fits, if it is another one than `too_large`
+  std::optional<ExplainedSuggestion> smallest;   // where nothing fits, unless it is `too_large`
 };
 
 /// Plans what a search found, and explains the order.

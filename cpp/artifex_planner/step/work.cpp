@@ -33,7 +33,7 @@ void check_model(const StepModel& model, size_t mesh_axes, const StepRules& rule
   }
 }
 
-/// Walks over operations and records what each needs.
+/// Walks over operations and records the work of each.
 class Walk {
  public:
   Walk(const StepModel& model, const std::vector<int64_t>& mesh_sizes, const StepRules& rules)
@@ -154,8 +154,8 @@ class Walk {
     return result;
   }
 
-  /// Records a collective, once for all operations that need the same one: all-to-alls are equal where their exchanges
-  /// are.
+  /// Records a collective, once for all operations that need an equal one. All-to-alls are equal if their exchanges are
+  /// equal.
   void collective(const Part& part, int op, StepPass pass, Collective kind, MeshAxes axes, const BatchAmount& bytes,
                   const Exchange& exchange = kNoExchange) {
     if (axes == 0) return;
@@ -335,7 +335,8 @@ class Walk {
   MeshSizes sizes_{};
   const StepRules& rules_;
   StepWork work_;
-  /// One for each of the work's collectives. Those of one tensor form a list, so that a new one is compared with few.
+  /// One for each of the work's collectives. The collectives of one tensor form a list, which makes the search for an
+  /// equal one short.
   struct Link {
     Exchange exchange;
     int next = -1;

@@ -13,7 +13,7 @@
 
 namespace artifex_devices::planner {
 
-/// Kinds of tensors of a model, which may have dtypes of their own.
+/// Kinds of tensors of a model. Each may have its own dtype.
 enum class TensorKind : uint8_t {
   kEmbedding,  // with learned positions, and its copy in the last stage where the output uses it
   kHead,       // the output's matrix
@@ -40,7 +40,7 @@ inline constexpr std::array<std::string_view, 5> kKindNames<TrainingOptimizer>{"
                                                                                "adafactor", "muon"};
 
 /// Bytes of state for each parameter: SGD 0, Adam 8 (two float32 moments), AdamW with a float32 master copy 12 (ZeRO,
-/// arXiv:1910.02054, section 3.1), Adafactor 4 (a float32 master copy; its factored moments are below 0.1 %; those of
+/// arXiv:1910.02054, section 3.1), Adafactor 4 (a float32 master copy; its factored moments are below 0.1 %; moments of
 /// vectors are not factored: 8; arXiv:1804.04235, section 3), Muon 8 (momentum and master copy in float32; embedding,
 /// head and norms are updated by AdamW: 12; KellerJordan/Muon, README.md).
 double optimizer_bytes(TrainingOptimizer optimizer, TensorKind kind) noexcept;
@@ -57,9 +57,9 @@ enum class Recompute : uint8_t {
 template <>
 inline constexpr std::array<std::string_view, 3> kKindNames<Recompute>{"none", "selective", "full"};
 
-/// How whole layers are recomputed, as Megatron-LM's --recompute-method says.
+/// Recomputation of whole layers: Megatron-LM's --recompute-method.
 enum class RecomputeMethod : uint8_t {
-  kBlock,   // some layers of each stage, each from its input; the others keep their activations
+  kBlock,   // some layers of each stage, each from its input; other layers keep their activations
   kUniform  // all layers, in units of some layers, each unit from its input (Chen et al. 2016, arXiv:1604.06174)
 };
 template <>
@@ -80,8 +80,8 @@ template <>
 inline constexpr std::array<std::string_view, 6> kKindNames<Traffic>{"tensor",   "context", "expert",
                                                                      "pipeline", "data",    "offload"};
 
-/// How a training step is spread over devices. Ranks are numbered with the tensor axis fastest, then context, data and
-/// pipeline, as Megatron-LM does.
+/// Distribution of a training step over devices. Ranks are numbered with the tensor axis fastest, then context, data
+/// and pipeline, as Megatron-LM does.
 struct TrainingConfig {
   int64_t tensor = 1;
   int64_t context = 1;
@@ -112,7 +112,7 @@ struct TrainingConfig {
   bool offload_optimizer = false;
   bool offload_activations = false;
   double expert_imbalance = 1;  // tokens of the busiest expert group over the mean, before any are dropped
-  double expert_capacity = 0;   // most tokens of an expert over the mean; the others are dropped. 0: no limit
+  double expert_capacity = 0;   // maximum tokens of an expert over the mean; further tokens are dropped. 0: no limit
   bool expert_padding = false;  // each expert gets as many tokens as its capacity, some of them empty
   bool sharp = false;           // switches between nodes sum the gradients of replicas (SHARP of InfiniBand)
   std::array<double, kTrafficCount> overlap{0, 1, 0, 0, 1, 1};

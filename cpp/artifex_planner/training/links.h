@@ -30,13 +30,13 @@ inline bool may_have_sharp(const Cluster& cluster) { return cluster.inside().kin
 enum class Message : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kSend };
 inline constexpr int kMessageCount = 5;
 
-/// Groups of a cluster's devices whose ids are evenly spaced, with the links under them. Groups are found when they are
-/// first asked for. Not thread-safe.
+/// Groups of a cluster's devices whose ids are evenly spaced, with the links under them. Groups are computed at first
+/// use. Not thread-safe.
 class TrainingLinks {
  public:
   explicit TrainingLinks(const Cluster& cluster);
 
-  /// From now on messages of other kinds take no time, so that the sums of a step are those of one kind.
+  /// From now on messages of other kinds take no time. The sums of a step are then sums of one kind.
   void count_only(Message kind) noexcept { only_ = kind; }
 
   /// The group of `devices` ids 0, stride, 2 x stride and so on; nullptr where these are not a box of the cluster.

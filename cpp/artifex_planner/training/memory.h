@@ -29,15 +29,15 @@ struct StageLayers {
 /// The layers of each stage, first to last.
 std::vector<StageLayers> layers_of_stages(const TrainingModel& model, const TrainingConfig& config);
 
-/// Parameters of one device by kind of tensor, before ZeRO shards them: those of routed experts over
-/// config.expert_shards() devices, the others over config.shards().
+/// Parameters of one device by kind of tensor, before ZeRO shards them. Routed experts are sharded over
+/// config.expert_shards() devices, all other parameters over config.shards().
 struct LocalParameters {
   TensorNumbers counts{};
   double& operator[](TensorKind kind) noexcept { return counts[static_cast<size_t>(kind)]; }
   double operator[](TensorKind kind) const noexcept { return counts[static_cast<size_t>(kind)]; }
   double total() const noexcept;
   void add(const LocalParameters& other, double times) noexcept;
-  /// Bytes of those outside of routed experts, and of those in them.
+  /// Bytes outside of routed experts (dense) and inside of them.
   struct Bytes {
     double dense = 0;
     double experts = 0;
@@ -55,7 +55,7 @@ std::array<double, 3> state_bytes(const LocalParameters& parameters, const Train
 /// The parameters whose states ZeRO leaves on one device.
 LocalParameters owned_parameters(const LocalParameters& parameters, const TrainingConfig& config) noexcept;
 
-/// Bytes of activations that one layer keeps for one microbatch on one device.
+/// Bytes of activations that one layer stores for one microbatch on one device.
 struct LayerActivations {
   double kept = 0;      // as the configuration recomputes; full recomputation of this layer: see `input`
   double input = 0;     // the layer's input alone
@@ -64,9 +64,9 @@ struct LayerActivations {
 /// Korthikanti et al. 2022 (arXiv:2205.05198, equations 1 to 4) for a GPT layer: s b h (34 + 5 a s / h), sharded.
 LayerActivations layer_activations(const TrainingModel& model, const TrainingConfig& config, LayerKind kind) noexcept;
 
-/// Tokens of one microbatch that routed experts of the busiest device work on: with a capacity those that are not
-/// dropped, or all slots where they are padded (GShard, arXiv:2006.16668, section 2.2; Switch Transformer,
-/// arXiv:2101.03961, equation 3).
+/// Number of tokens of one microbatch that routed experts of the busiest device process. With a capacity, these are the
+/// tokens that are not dropped, or all slots if they are padded (GShard, arXiv:2006.16668, section 2.2; Switch
+/// Transformer, arXiv:2101.03961, equation 3).
 double expert_tokens(const TrainingModel& model, const TrainingConfig& config) noexcept;
 
 /// Layers of a stage that are recomputed.
@@ -76,23 +76,23 @@ double recomputed_layers(const TrainingConfig& config, const StageLayers& layers
 using StageMemory = std::array<double, kMemoryPartCount>;
 double total(const StageMemory& memory) noexcept;
 
-/// What a stage holds, whatever the optimizer, ZeRO and offloading.
+/// Memory of a stage before the optimizer, ZeRO and offloading are chosen.
 struct StageHolds {
   LocalParameters parameters;
-  double activations = 0;  // bytes of those that are held at once, as if none were offloaded
-  double offloaded = 0;    // the same where the others wait in the host's memory
-  double recomputing = 0;  // bytes of what is recomputed at once
+  double activations = 0;  // bytes held at the same time without offloading
+  double offloaded = 0;    // the same with offloading to host memory
+  double recomputing = 0;  // bytes recomputed at the same time
   LocalParameters largest_layer;
 };
 StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                        int64_t stage) noexcept;
-/// Whether gradients are in the host's memory: with the optimizer there, ZeRO 2 and 3 send what they have reduced in
-/// each backward pass (ZeRO-Offload, arXiv:2101.06840, section 4.1). Without these all gradients wait for the last one.
+/// Whether each backward pass sends its reduced gradients to host memory: ZeRO 2 and 3 do so if the optimizer is there
+/// (ZeRO-Offload, arXiv:2101.06840, section 4.1). Otherwise the device holds all gradients until the last pass.
 inline bool sends_gradients_at_once(const TrainingConfig& config) noexcept {
   return config.offload_optimizer && config.zero >= 2;
 }
 StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept;
-/// Bytes of activations that a stage holds at once, as if none were offloaded.
+/// Bytes of activations that a stage holds at the same time without offloading.
 double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                          int64_t stage) noexcept;
 
@@ -104,16 +104,16 @@ struct TrainingHardware {
   int64_t devices_per_host = 1;
   bool has_consecutive_hosts = true;  // devices of a host have consecutive ids
 };
-/// `operation` is what errors of prices name.
+/// Errors about unknown rates name `operation`.
 TrainingHardware training_hardware(const Cluster& cluster, std::string_view operation = "plan_training");
 
 /// Bytes of one device of a stage in the memory of its host: optimizer state and gradients of what the device updates
 /// (ZeRO-Offload, arXiv:2101.06840), and activations that wait for the backward pass.
 double offloaded_bytes(const StageHolds& holds, const TrainingConfig& config) noexcept;
 
-/// Bytes in the memory of the fullest host, for the bytes of a device of each stage. Hosts have consecutive devices; in
-/// a torus, where they are blocks of it, all devices of a host count as those of the fullest stage.
-/// Example: stages of 4 devices with 3 and 1 bytes each have 3 x 4 + 1 x 4 = 16 on a host of 8.
+/// Bytes in the memory of the fullest host, given the bytes of one device of each stage. Hosts have consecutive
+/// devices. In a torus, hosts are blocks, and all devices of a host count as devices of the fullest stage. Example: two
+/// stages of 4 devices, with 3 and 1 bytes per device, use 3 x 4 + 1 x 4 = 16 bytes on a host of 8 devices.
 double fullest_host(const std::vector<double>& stages, const TrainingConfig& config, const TrainingHardware& hardware);
 
 }  // namespace artifex_devices::planner

@@ -22,7 +22,7 @@ struct LayerProduct {
   }
 };
 
-/// A dense layer or a layer with experts, as the planner of training runs prices it.
+/// Properties of a dense layer or a layer with experts that the planner of training runs needs.
 struct TrainingLayer {
   std::vector<LayerProduct> attention;
   std::vector<LayerProduct> mlp;     // of a dense layer, or of the shared experts and the router

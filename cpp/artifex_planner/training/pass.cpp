@@ -110,8 +110,8 @@ void PassPricer::add_region(PassSeconds& pass, double bytes, bool is_backward) {
   }
   const double gather = tensor_seconds(Collective::kAllGather, bytes);
   pass.tensor += gather + tensor_seconds(Collective::kReduceScatter, bytes);
-  // The backward pass gathers the region's input again, beside the product that does not need it (arXiv:2205.05198,
-  // section 4.2.2).
+  // The backward pass gathers the region's input again, at the same time as the product that does not need it
+  // (arXiv:2205.05198, section 4.2.2).
   if (is_backward) pass.tensor_beside += gather;
 }
 
@@ -157,7 +157,7 @@ void PassPricer::add_experts(PassSeconds& pass, bool is_backward) {
   const double bytes = routed * to_real(shape.embed) * config_.activation_bytes;
   if (config_.expert > 1) {
     const double share = config_.expert_tensor > 1 && config_.sequence_parallel ? to_real(config_.expert_tensor) : 1;
-    // Padded slots are sent apart: those of the experts of one node hold different tokens.
+    // Padded slots are sent separately, because the slots of the experts of one node hold different tokens.
     TokenRoutes routes{to_real(shape.experts_per_token), std::max<int64_t>(shape.expert_groups, 1),
                        std::max<int64_t>(shape.groups_per_token, 1)};
     if (config_.expert_padding) routes.copies = 1;

@@ -58,7 +58,7 @@ TrainingConfig with(TrainingConfig config, const StateChoice& states, const Offl
   return config;
 }
 
-/// What a candidate needs of its limits: above 1 it does not fit. Bytes where devices have no limit.
+/// Fraction of its limits that a candidate needs: above 1 it does not fit. Bytes where devices have no limit.
 double fullness(const TrainingCandidate& candidate, const TrainingSpace& space) {
   const double device = space.memory_limit > 0 ? candidate.memory / space.memory_limit : candidate.memory;
   return space.host_limit > 0 ? std::max(device, candidate.host / space.host_limit) : device;

@@ -18,15 +18,15 @@ struct TrainingCandidate {
   double host = 0;     // bytes of the fullest host
 };
 
-/// What a search found. `options` and `front` fit in memory.
+/// Results of a search. `options` and `front` fit in memory.
 struct TrainingSearch {
   std::vector<TrainingCandidate> options;  // fastest first
-  std::vector<TrainingCandidate> front;    // none is better in seconds, memory and devices at once; fastest first
-  std::vector<TrainingCandidate> nearest;  // where nothing fits: those that need the least of the limits, fullest last
-  int64_t combinations = 0;                // all of the space
-  int64_t consistent = 0;                  // that fit the model, the batch and the cluster
+  std::vector<TrainingCandidate> front;    // Pareto front of seconds, memory and devices; fastest first
+  std::vector<TrainingCandidate> nearest;  // if nothing fits: candidates that exceed the limits least, fullest last
+  int64_t combinations = 0;                // size of the space
+  int64_t consistent = 0;                  // combinations that fit the model, the batch and the cluster
   int64_t too_large = 0;                   // do not fit in memory
-  int64_t skipped = 0;                     // fit, but others are known to be better: see search_training()
+  int64_t skipped = 0;                     // fit, but are known not to be the best: see search_training()
   int64_t priced = 0;
 };
 
@@ -38,8 +38,9 @@ struct TrainingSearch {
 TrainingSearch search_training(const TrainingModel& model, const Cluster& cluster, const TrainingSpace& space,
                                const Efficiency& efficiency, const std::function<void(int64_t)>& report);
 
-/// The consistent combination on so many devices that needs the least of the limits, without links or seconds; nothing
-/// where none is consistent. Devices may be more than a cluster of these hosts has.
+/// Returns the consistent combination on `devices` devices that needs the smallest fraction of the limits; links and
+/// seconds are not considered. Returns nothing if no combination is consistent. `devices` may exceed the size of the
+/// cluster.
 std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const TrainingHardware& hardware,
                                               const TrainingSpace& space, int64_t devices);
 

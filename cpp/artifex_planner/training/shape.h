@@ -22,9 +22,9 @@ enum class NormKind : uint8_t {
 template <>
 inline constexpr std::array<std::string_view, 3> kKindNames<NormKind>{"rms", "layer", "layer without bias"};
 
-/// Sizes of a decoder. The defaults are a Llama: RMS norms, rotary positions, gated MLPs, no biases, an output matrix
-/// of its own. Example: {.name = "small", .layers = 2, .embed = 64, .mlp = 128, .heads = 4, .kv_heads = 2,
-/// .head_dim = 16, .vocab = 1000} has 202,048 parameters.
+/// Sizes of a decoder. The defaults are a Llama: RMS norms, rotary positions, gated MLPs, no biases, a separate output
+/// matrix. Example: {.name = "small", .layers = 2, .embed = 64, .mlp = 128, .heads = 4, .kv_heads = 2, .head_dim = 16,
+/// .vocab = 1000} has 202,048 parameters.
 struct TransformerShape {
   std::string name;
   int64_t layers = 1;
@@ -35,11 +35,11 @@ struct TransformerShape {
   int64_t head_dim = 1;  // width of a query or key head
   int64_t vocab = 1;     // rows of the embedding
 
-  // Experts. Layers before `dense_layers` have an MLP of width `dense_mlp`; of the others each `expert_period`-th has
-  // experts, and the layers between them have the MLP of width `dense_mlp` too.
+  // Experts. Layers before `dense_layers` have an MLP of width `dense_mlp`; of the later layers, each
+  // `expert_period`-th has experts, and the layers between them have the MLP of width `dense_mlp` too.
   int64_t experts = 0;  // routed experts of a layer; 0 is a dense MLP in each layer
   int64_t experts_per_token = 0;
-  int64_t shared_experts = 0;  // experts that each token passes, beside the routed ones
+  int64_t shared_experts = 0;  // experts that each token passes, in addition to the routed experts
   int64_t shared_mlp = 0;      // width of one shared expert
   int64_t dense_layers = 0;
   int64_t dense_mlp = 0;
@@ -98,7 +98,7 @@ struct ShapeParameters {
   int64_t prediction = 0;     // layers of multi-token prediction, in no other number here
   int64_t dense_layers = 0;   // number of layers without experts
   int64_t expert_layers = 0;  // number of layers with experts
-  int64_t dense_layer = 0;    // elements of one; 0 where there is none
+  int64_t dense_layer = 0;    // elements of one; 0 if the model has none
   int64_t expert_layer = 0;   // elements of one; 0 where there are no experts
   int64_t total() const { return embedding + layers + final_norm + head; }
 };

@@ -58,11 +58,11 @@ struct StateChoice {
 };
 void state_choices(const TrainingSpace& space, const TrainingConfig& config, std::vector<StateChoice>& into);
 
-/// What waits in the host's memory; fewer kinds first.
+/// Kinds of data that are offloaded to host memory; fewer kinds first.
 struct OffloadChoice {
   bool optimizer = false;
   bool activations = false;
-  /// Whether all that this one offloads is offloaded by `other` too.
+  /// Whether `other` offloads everything that this choice offloads.
   bool is_part_of(const OffloadChoice& other) const noexcept {
     return (!optimizer || other.optimizer) && (!activations || other.activations);
   }

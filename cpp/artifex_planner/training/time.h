@@ -14,7 +14,7 @@
 
 namespace artifex_devices::planner {
 
-/// The parts of a step, in the order of a waterfall. Communication counts here as far as it is not hidden.
+/// The parts of a step, in the order of a waterfall. Only exposed communication counts here.
 enum class TimePart : uint8_t {
   kProducts,
   kAttention,
@@ -71,15 +71,16 @@ struct StageSlot {
   double total() const noexcept { return forward + backward; }
 };
 
-/// Slots of all stages, and the parts of a step that follow from them: all but data, offload and update.
+/// Slots of all stages, and the parts of a step that follow from them: all except data, offload and update.
 struct StageSlots {
   std::vector<StageLayers> stages;
-  std::vector<size_t> like;  // for each stage the first one with the same layers
+  std::vector<size_t> like;  // for each stage, the first stage with the same layers
   std::vector<StageSlot> slots;
   TrainingSeconds step;
 };
 
-/// What a device of one stage does in a step, hidden or not. Passes and sends are those of one microbatch.
+/// Seconds of each kind of work of one device of a stage in a step, whether hidden or not. `passes` and `sends` are per
+/// microbatch.
 struct StageWork {
   std::array<PassSeconds, 3> passes;  // forward, backward and what is computed again
   double sends = 0;
@@ -88,16 +89,16 @@ struct StageWork {
   double offload = 0;
 };
 
-/// Prices steps of one model on one cluster. Consecutive configurations that share parts of a step reuse their prices,
-/// so a search that varies ZeRO, the optimizer and offloading last is fast. Not thread-safe.
+/// Estimates steps of one model on one cluster. Consecutive configurations that share parts of a step reuse their
+/// estimates, so a search that varies ZeRO, the optimizer and offloading last is fast. Not thread-safe.
 class StepPricer {
  public:
   StepPricer(const TrainingModel& model, const TrainingHardware& hardware, TrainingLinks& links,
              const Efficiency& efficiency);
 
-  /// What training_seconds() returns, without the seconds of each stage.
+  /// Returns the result of training_seconds() without the seconds of each stage.
   TrainingSeconds seconds(const TrainingConfig& config);
-  /// The part of it that ZeRO, the optimizer and offloading do not change: no step takes less.
+  /// The part of the step that does not depend on ZeRO, the optimizer and offloading: a lower bound of its seconds.
   double least_seconds(const TrainingConfig& config) { return slots(config).step.total(); }
   StageWork work(const TrainingConfig& config, int64_t stage);
   /// The slots of a configuration; valid until the next call.

@@ -27,8 +27,8 @@ const std::vector<Arena*>* Arena::make_all() {
     for (const NumaNode& node : machine->numa_nodes()) make(node.logical_index);
     if (machine->numa_nodes().empty()) make(0);
   };
-  // By caching, kind and node, then those of emulated GPUs, then the interleaved ones: find_on_node and interleaved
-  // rely on this order.
+  // By caching, kind and node; then arenas of emulated GPUs, then interleaved arenas. find_on_node and interleaved rely
+  // on this order.
   for (const bool caching : {true, false}) {
     for (const MemoryKind kind : kMemoryKinds) make_on_each_node(kind, caching, Reader::kHost);
     make_on_each_node(MemoryKind::kDevice, caching, Reader::kEmulatedGpu);

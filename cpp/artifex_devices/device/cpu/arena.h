@@ -25,13 +25,13 @@ class ArenaBlocks;
 /// limit would be exceeded or an allocation fails. A forked child does not inherit free mapped blocks. No lock is held
 /// during a system call except fork, whose child can allocate (docs/decisions/0022). Thread-safe.
 ///
-/// Kinds: pages of `device` and `pinned_host` are bound to the node if there are several; those of `unpinned_host` are
-/// neither bound nor advised. Pages of `pinned_host` are locked, also while cached. If the system refuses to lock more
-/// (RLIMIT_MEMLOCK), the block is used without the lock, as reported by Block::is_locked, the stats and
-/// page_lock_trouble; its next user tries again. An arena without a cache maps every block separately and unmaps it at
-/// once.
+/// Kinds: pages of `device` and `pinned_host` are bound to the node if there are several nodes; pages of
+/// `unpinned_host` are neither bound nor advised. Pages of `pinned_host` are locked, also while cached. If the system
+/// refuses to lock more (RLIMIT_MEMLOCK), the block is used without the lock, as reported by Block::is_locked, the
+/// stats and page_lock_trouble; its next user tries again. An arena without a cache maps every block separately and
+/// unmaps it at once.
 ///
-/// The memory of emulated GPUs (device/emulated_gpu) has arenas of its own. It is ordinary memory, but its reported
+/// The memory of emulated GPUs (device/emulated_gpu) has separate arenas. It is ordinary memory, but its reported
 /// addresses are unmapped, and only code that runs on the device uses it (Block::device_data).
 class Arena final : public MemorySpace {
  public:
@@ -69,8 +69,8 @@ class Arena final : public MemorySpace {
 
  private:
   friend const std::vector<Arena*>& all_arenas();
-  /// Added to an address, it gives one that is never mapped: beyond the user's half of a 48-bit address space, and
-  /// beyond what the system maps without being asked in a larger one.
+  /// An address plus this offset is never mapped: it is beyond the user's half of a 48-bit address space and, in a
+  /// larger one, beyond the addresses that the system uses by default.
   static constexpr int64_t kUnmappedOffset = int64_t{1} << 52;
   enum class Reader : uint8_t { kHost, kEmulatedGpu };
 

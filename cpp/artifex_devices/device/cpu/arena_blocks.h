@@ -21,8 +21,8 @@ struct MappedBlock : Block, FreeBlock {
   bool is_in_child = true;  // a child that is being forked inherits its pages
 };
 
-/// Allocates and caches the blocks of one arena: those below 1 MiB from a heap, larger ones (and all of an arena
-/// without a cache) mapped separately. Thread-safe.
+/// Allocates and caches the blocks of one arena. Blocks below 1 MiB come from a heap; larger blocks (and all blocks of
+/// an arena without a cache) are mapped separately. Thread-safe.
 class ArenaBlocks {
  public:
   explicit ArenaBlocks(Arena& arena);
@@ -42,7 +42,7 @@ class ArenaBlocks {
     return lists_.unlocked().small.cached_bytes() + lists_.unlocked().mapped.bytes();
   }
   uint64_t oldest_freed_at() const noexcept { return lists_.unlocked().mapped.oldest_freed_at(); }
-  /// Removes the least recently freed mapped block; returns null if there is none.
+  /// Removes and returns the least recently freed mapped block, or returns null.
   MappedBlock* remove_oldest(Releasing& releasing) noexcept;
   /// Unmaps a list of removed blocks, also of several arenas.
   static void unmap(MappedBlock* first) noexcept;

@@ -28,7 +28,7 @@ struct BlockCounts {
   }
 };
 
-/// What the lock of an arena guards. No system call is made under it, except during a fork.
+/// Data that the lock of an arena guards. No system call is made under it, except during a fork.
 struct ArenaLists {
   explicit ArenaLists(MemorySpace* space) : small(space) {}
   SmallHeap small;

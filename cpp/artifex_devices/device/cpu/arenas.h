@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-// What spans all arenas: their list, and the blocks that they cache together.
+// Data about all arenas: their list, and the blocks that they cache together.
 namespace artifex_devices {
 
 class Arena;

@@ -8,8 +8,8 @@ bool is_before(const FreeBlock& a, const FreeBlock& b) noexcept {
   return a.capacity != b.capacity ? a.capacity < b.capacity : a.freed_at > b.freed_at;
 }
 
-// In a treap no block has a higher priority than its parent. Mixed as in SplitMix64, so that the depth is that of
-// random insertions.
+// In a treap no block has a higher priority than its parent. Mixed as in SplitMix64, which makes the tree as deep as
+// after random insertions.
 uint64_t priority(const FreeBlock& block) noexcept {
   uint64_t bits = block.freed_at + 0x9E3779B97F4A7C15U;
   bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9U;
@@ -32,7 +32,7 @@ void split(FreeBlock* tree, const FreeBlock& at, FreeBlock** before, FreeBlock**
   *before = *after = nullptr;
 }
 
-// All blocks of `first` are before those of `second`.
+// All blocks of `first` are before all blocks of `second`.
 FreeBlock* joined(FreeBlock* first, FreeBlock* second) noexcept {
   FreeBlock* root = nullptr;
   FreeBlock** link = &root;

@@ -26,7 +26,7 @@ class FreeBlocks {
   void add(FreeBlock& block) noexcept;
   void remove(FreeBlock& block) noexcept;
 
-  /// Returns the smallest block of `least` to `most` bytes, the last freed among equals; null if there is none.
+  /// Returns the smallest block of `least` to `most` bytes, the last freed among equals, or null.
   FreeBlock* best_fit(int64_t least, int64_t most) const noexcept;
   FreeBlock* oldest() const noexcept { return oldest_; }
   /// Of all its blocks; may be called at any time.

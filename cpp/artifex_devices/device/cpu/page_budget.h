@@ -24,13 +24,14 @@ int64_t firm_cache_bound() noexcept;
 
 /// Bytes that all arenas have mapped with take_pages.
 int64_t mapped_bytes() noexcept;
-/// Like map_pages within the usable memory; drops cached blocks that would not fit beside the new pages.
+/// Like map_pages within the usable memory; drops cached blocks that would not fit in addition to the new pages.
 std::byte* take_pages(int64_t bytes, const PageAdvice& advice) noexcept;
 void return_pages(std::byte* data, int64_t bytes) noexcept;
 /// Corrects the count in a forked child: `missing` bytes were not inherited, and no thread is releasing any.
 void correct_mapped_in_child(int64_t missing) noexcept;
 
-/// Created by a thread before it removes pages that it will unmap from their list, so that others can wait for them.
+/// Created by a thread before it removes pages from their list to unmap them. Other threads can then wait for these
+/// pages.
 class Releasing {
  public:
   Releasing() = default;
@@ -44,8 +45,8 @@ class Releasing {
 };
 /// Number of finished releases.
 int ended_releases() noexcept;
-/// Waits for a running release. Returns false if there is none, and none has finished since ended_releases() was
-/// `seen`.
+/// Waits for a running release. Returns false if no release is running, and no release has finished since
+/// ended_releases() was `seen`.
 bool wait_for_release(int seen) noexcept;
 
 }  // namespace artifex_devices

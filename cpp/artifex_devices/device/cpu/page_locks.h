@@ -9,8 +9,8 @@
 namespace artifex_devices {
 
 /// Locks the pages of a pinned arena in RAM, and counts them. Pages of cached blocks stay locked until other blocks
-/// need them. Threads that lock pages of one chunk take turns, so that others need not wait with the arena's lock.
-/// Thread-safe.
+/// need them. Threads that lock pages of one chunk take turns here. Other threads then need not wait under the arena's
+/// lock. Thread-safe.
 class PageLocks {
  public:
   explicit PageLocks(GuardedLists& lists) : lists_(lists) {}

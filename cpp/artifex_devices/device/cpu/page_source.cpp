@@ -122,8 +122,8 @@ std::shared_ptr<void> PageSource::preallocate(int64_t bytes, std::string_view op
     if (!touched.load(std::memory_order_relaxed)) refuse("the system has no pages for it");
     auto made = std::make_unique<Reserve>(data, wanted);
     const Reserve* reserve = made.get();
-    // Created first, because nothing may fail once the reserve is on the list; retiring one that is not on the list
-    // does nothing.
+    // Created first, because nothing may fail once the reserve is on the list; retiring a reserve that is not on the
+    // list does nothing.
     std::shared_ptr<void> held(nullptr, [this, reserve](void*) { retire(reserve); });
     const auto reserves = reserves_.lock();
     reserves->push_back(std::move(made));

@@ -16,7 +16,7 @@
 
 namespace artifex_devices {
 
-/// The pages of one arena: preallocated ones first, then those of the system, within the memory that the process may
+/// The pages of one arena: preallocated pages first, then pages of the system, within the memory that the process may
 /// use (page_budget.h). Holds no lock during a system call. Thread-safe.
 class PageSource {
  public:
@@ -43,7 +43,7 @@ class PageSource {
   using Reserves = std::vector<std::unique_ptr<Reserve>>;
   using GuardedReserves = Guarded<Reserves, Mutex<"reserves of an arena">>;
 
-  std::byte* cut_reserve(int64_t bytes) noexcept;  // null if there is none
+  std::byte* cut_reserve(int64_t bytes) noexcept;  // null if no reserve has space
   bool give_to_reserve(std::byte* data, int64_t bytes) noexcept;
   void retire(const Reserve* reserve) noexcept;
   std::unique_ptr<Reserve> remove_if_done(Reserves& reserves, Reserves::iterator at) noexcept;

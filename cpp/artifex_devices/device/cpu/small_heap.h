@@ -40,8 +40,8 @@ struct SmallBlock : Block {
 };
 
 /// The blocks below 1 MiB of one arena: cut from chunks, and cached with their headers on a free list for each class.
-/// Its user brings chunks and headers, so that it makes no system call and allocates nothing. Not thread-safe, except
-/// cached_bytes().
+/// The caller provides chunks and headers: the heap makes no system calls and does not allocate. Not thread-safe,
+/// except cached_bytes().
 class SmallHeap {
  public:
   /// Headers are never freed: they are reused, and there are at most as many as blocks at the peak.
@@ -50,7 +50,7 @@ class SmallHeap {
 
   explicit SmallHeap(MemorySpace* space) : space_(space) {}
 
-  /// Returns a free block of the class, the one freed last; null if there is none.
+  /// Returns the block of the class that was freed last, or null.
   SmallBlock* reuse(int size_class, int64_t bytes) noexcept {
     SmallBlock*& first = free_[static_cast<size_t>(size_class)];
     SmallBlock* block = first;
@@ -60,8 +60,8 @@ class SmallHeap {
     use(block, bytes);
     return block;
   }
-  /// Cuts a new block. Takes `fresh`, if not null, when the current chunk has too little space; returns null if it
-  /// needs a chunk and has none. Requires !needs_headers().
+  /// Cuts a new block. Uses the chunk `fresh`, if not null, when the current chunk has too little space; returns null
+  /// if it needs a chunk and `fresh` is null. Requires !needs_headers().
   SmallBlock* cut(int size_class, int64_t bytes, Chunk*& fresh) noexcept;
   bool needs_headers() const noexcept { return num_spare_headers_ <= kMostOfRest; }
   void add_headers(SmallBlock* slab) noexcept;
@@ -106,7 +106,7 @@ class SmallHeap {
   int64_t num_spare_headers_ = 0;
   Chunk* chunks_ = nullptr;
   int64_t num_chunks_ = 0;
-  Chunk* current_ = nullptr;  // the one that is cut
+  Chunk* current_ = nullptr;  // new blocks are cut from it
   int64_t empty_chunks_ = 0;  // without a block in use
   std::atomic<int64_t> cached_{0};
 };

@@ -9,7 +9,7 @@
 
 namespace artifex_devices {
 
-/// What is known of CUDA in this process. Nothing of it creates a context.
+/// What is known of CUDA in this process. It never creates a context.
 struct CudaReport {
   bool is_usable = false;
   std::string library;     // that was loaded

@@ -22,9 +22,9 @@ namespace artifex_devices {
 /// for a block that is marked for the system. kPlatform takes each block from the driver. kCudaAsync takes them from
 /// the driver's stream-ordered pool.
 ///
-/// Nobody uses a block on the GPU when it is reused: the library's copies hold their blocks, and wait for their end,
-/// and blocks whose address other libraries know wait for all work of the GPU. In a forked child blocks are leaked, as
-/// CUDA cannot be used there.
+/// No GPU work uses a block when it is reused. The library's copies hold their blocks until they end. A block whose
+/// address another library knows is released after all work of the GPU has ended. In a forked child blocks are leaked,
+/// as CUDA cannot be used there.
 class CudaMemory final : public MemorySpace {
  public:
   /// The space of a GPU, created at the first call. Throws Unavailable for kCudaAsync on a GPU without pools.
@@ -50,7 +50,7 @@ class CudaMemory final : public MemorySpace {
   /// A part of a region: a block in use, or free memory.
   struct Part {
     int64_t bytes = 0;
-    Sizes::node_type size = {};  // while in use: its entry of by_size_, so that its release allocates nothing
+    Sizes::node_type size = {};  // while in use: its entry of by_size_, because its release must not allocate
 
     bool is_free() const noexcept { return size.empty(); }
   };
@@ -62,19 +62,19 @@ class CudaMemory final : public MemorySpace {
   bool divides_regions() const noexcept {
     return allocator_ == AllocatorKind::kDefault || allocator_ == AllocatorKind::kBfc;
   }
-  /// Memory of the driver, or 0 where it has none.
+  /// Allocates memory from the driver; returns 0 if the driver has none.
   uint64_t take_from_driver(int64_t bytes);
   void give_to_driver(uint64_t address) noexcept;
   uint64_t take_from_regions(int64_t bytes);
   uint64_t take_with_new_region(int64_t bytes);
-  /// Adds a region with room for a block; returns 0 where the driver has no memory, even after trim().
+  /// Adds a region with room for a block; returns 0 if the driver has no memory, even after trim().
   uint64_t new_region_for(int64_t bytes);
   void give_to_regions(uint64_t address, bool to_driver) noexcept;
   /// Adds a free region. Takes it from the driver first; returns 0 where that has no memory.
   uint64_t add_region(int64_t bytes, bool is_reserved);
   Parts::iterator add_free(uint64_t address, int64_t bytes);
   std::map<uint64_t, Region>::iterator region_of(uint64_t address) noexcept;
-  /// Removes an empty region and returns its address, or 0 if there is none.
+  /// Removes an empty region and returns its address, or 0 without an empty region.
   uint64_t take_empty_region() noexcept;
   void forget_region(std::map<uint64_t, Region>::iterator region) noexcept;
 

@@ -149,7 +149,7 @@ const Gpu& gpu_of(const Driver& driver, int ordinal) {
   const Gpu* found = known.load(std::memory_order_acquire);
   if (found == nullptr) {
     auto made = std::make_unique<const Gpu>(driver, ordinal, read_facts(driver, ordinal));
-    // Where another thread has been faster, its context is the same one.
+    // If another thread was faster, it has the same context.
     if (known.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) found = made.release();
   }
   return *found;

@@ -79,7 +79,7 @@ int gpu_count(const Driver& driver);
 /// and some memory of it.
 const Gpu& gpu_of(const Driver& driver, int ordinal);
 
-/// Makes a GPU's context current for a scope, and restores the one of the caller.
+/// Makes a GPU's context current for a scope, and then restores the caller's context.
 class ContextScope {
  public:
   ContextScope(const Driver& driver, const Gpu& gpu, std::string_view operation) : driver_(driver) {

@@ -48,7 +48,8 @@ class Staging {
   std::vector<StagingBuffer*> buffers_;  // the last one is being filled
 };
 
-/// How often a waiting thread asks the driver. Each question takes a lock of the driver that other workers need, too.
+/// Interval at which a waiting thread asks the driver. Each question takes a lock of the driver that other workers
+/// need, too.
 enum class Poll : uint8_t {
   kOften,  // one thread waits for all copies
   kRarely  // several workers copy

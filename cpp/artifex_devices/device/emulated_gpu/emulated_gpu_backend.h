@@ -10,8 +10,8 @@
 namespace artifex_devices {
 
 /// GPUs that do not exist, to test code for GPUs on a machine without one. They behave as GPUs do towards the program:
-/// each device has memory of its own, which the host cannot read. The memory is host memory whose reported addresses
-/// are unmapped, and the cores near it do the GPU's work.
+/// each device has its own memory, which the host cannot read. The memory is host memory whose reported addresses are
+/// unmapped, and the cores near it do the GPU's work.
 struct EmulatedGpu {
   std::string device_kind = "emulated GPU";
   std::optional<int64_t> memory_bytes = std::nullopt;  // nothing: an equal share of the memory near the device
