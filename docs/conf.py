@@ -45,10 +45,10 @@ html_logo = html_favicon = "images/logo.svg"
 if REPOSITORY:
     html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
 default_role = "name"
-smartquotes = False  # "--option" stays as it is
+smartquotes = False  # "--option" keeps its hyphens
 
 myst_enable_extensions = ["colon_fence"]
-myst_heading_anchors = 4  # anchors as GitHub makes them; links to others are errors
+myst_heading_anchors = 4  # GitHub's anchors; links to unknown anchors are errors
 nb_execution_mode = "off"  # notebooks are committed with outputs that a test compares
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -63,7 +63,7 @@ toc_object_entries_show_parents = "hide"
 add_module_names = False
 
 
-# Names of modules and functions that are more often those of parameters.
+# Names of modules and functions that are more often names of parameters.
 PARAMETERS = {"devices", *(module for page in reference_pages.PAGES for module in page.modules.split())}
 HOMES = reference_pages.homes()
 
@@ -86,7 +86,7 @@ def is_bound(value):
 
 
 def find_signature(app, what, name, value, options, signature, returns):
-    """Gives autodoc the signatures of bound classes, functions and methods, which the stub has."""
+    """Gives autodoc the signatures of bound classes, functions and methods, from the stub."""
     if what == "class" and issubclass(value, enum.Enum):
         return "", None
     if what == "class" and vars(_core).get(value.__name__) is value and f"{value.__name__}.__init__" in definitions():
@@ -97,7 +97,7 @@ def find_signature(app, what, name, value, options, signature, returns):
 
 
 class BoundPropertyDocumenter(PropertyDocumenter):
-    """Gives autodoc the types of bound properties, which the stub has."""
+    """Gives autodoc the types of bound properties, from the stub."""
 
     def add_directive_header(self, sig):
         super().add_directive_header(sig)

@@ -210,7 +210,7 @@ def pages() -> dict[str, str]:
     """The text of each page, by file name.
 
     Raises:
-        ValueError: PAGES lacks a name of the package, or has one twice or one that is unknown.
+        ValueError: PAGES lacks a name of the package, or has a name twice, or an unknown name.
     """
     home = homes()
     listed = sorted(name for page in PAGES for name in page.names.split())

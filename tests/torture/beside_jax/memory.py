@@ -69,7 +69,7 @@ def _devices(b: Any, count: int, most_bytes: int | None) -> None:
 
 @scenario(
     GROUP,
-    "10^4 simulated devices and a mesh of them",
+    "10^4 simulated devices and their mesh",
     "works",
     devices=10**4,
     then=False,

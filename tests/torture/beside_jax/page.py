@@ -27,14 +27,16 @@ SLOW_S = 5.0  # outcomes that took longer show their seconds
 
 HEAD = """# Reliability
 
-The library's promises under failures and bad input, and the behaviour of the same programs here and in JAX.
+This page tells you what you can rely on when a program fails or gets bad input, and how the same programs behave here
+and in JAX.
 
 ## Promises
 
 1. No input crashes or hangs the process; a failed call changes nothing.
 2. Errors have JAX's classes, or the nearest built-in ones, and name the argument, the value and the axis.
-3. Arrays never change: placing copies, unless aliasing is requested by name; views of them are read-only.
-4. If a participant fails, the others stop, the caller gets the participant's exception, and the next call works.
+3. Arrays never change: placing copies, unless you request aliasing by name; views of Arrays are read-only.
+4. A *participant* is the run of a mapped function on one device. If a participant fails, all other participants stop,
+   the caller gets the exception, and the next call works.
 5. Mismatched collectives are an error that lists where each participant waits.
 6. Ctrl-C ends every call that waits.
 7. The interpreter can end with copies and programs in flight: its exit status is kept and nothing is printed.
@@ -50,31 +52,31 @@ The library's promises under failures and bad input, and the behaviour of the sa
 15. The environment is read once; malformed values of our own variables are errors that name them.
 16. Signal handlers, locale, affinity, standard output and error are not changed.
 
-`tests/torture/README.md` lists the tests of each promise, and known exceptions. `make test-torture` runs those
+`tests/torture/README.md` lists the tests of each promise, and known exceptions. `make test-torture` runs the tests
 that need a separate process.
 
-What is not promised: the library uses only public interfaces of CPython, pybind11 and NumPy
-([decision 0037](decisions/0037-no-internals-of-others.md)), so it has their limits.
+The library uses only public interfaces of CPython, pybind11 and NumPy
+([decision 0037](decisions/0037-no-internals-of-others.md)). It cannot promise more than they do:
 
 - **The last bytes of memory.** If CPython, NumPy, pybind11 or greenlet cannot allocate one of its small objects, the
   call usually raises MemoryError, but the process may also hang or end. Limits of devices (`Device.set_bytes_limit`)
   raise ResourceExhaustedError long before, and leave enough memory for Python.
-- **Threads without memory.** A thread that the system cannot create is a RuntimeError of the call, as in Python. If a
+- **Threads without memory.** If the system cannot create a thread, the call raises RuntimeError, as in Python. If a
   new thread has no memory for its first steps, `threading.Thread.start` of CPython may wait forever, and so may the
   call.
-- **Calls that no signature fits.** Values of wrong types are errors in words of this library. A wrong number of
-  arguments, or an unknown name, in a call of a class or method of the extension is the TypeError of pybind11, which
-  lists the signature.
+- **Calls that no signature fits.** For values of wrong types you get an error of this library. If you call a class or
+  method of the extension with a wrong number of arguments, or with an unknown name, you get pybind11's TypeError,
+  which lists the signature.
 
 ## Comparison with JAX
 
-Each row is one program (`tests/torture/beside_jax`) that is run with both libraries, each time in a new process
-with 8 simulated CPU devices. A rule judges the outcome, and in most rows further calls must work afterwards. Wrong
-outcomes are bold. JAX runs mapped functions under `jit`, which traces a function once for all participants. There an
-action of one participant is `lax.cond` on its number, and Python code is `pure_callback`; here both are plain Python.
+Each row is one program (`tests/torture/beside_jax`) that runs with both libraries, each time in a new process with 8
+simulated CPU devices. A rule judges the outcome, and in most rows further calls must work afterwards. Wrong outcomes
+are bold. JAX runs mapped functions under `jit`, which traces a function once for all participants. If only one
+participant acts, JAX's program uses `lax.cond` on its number, and Python code runs in `pure_callback`; the program for
+this library is plain Python.
 
-The promises above are ours: JAX has not given all of them. Features that JAX lacks (prefetching, memory limits, MPI)
-are not in the table.
+JAX has not given all of these promises. Features that JAX lacks (prefetching, memory limits, MPI) are not in the table.
 """
 
 
@@ -103,7 +105,7 @@ make torture-beside-jax ARGS="-k fork"             # only some programs
 make torture-beside-jax ARGS=--update              # rewrites the results and this page
 ```
 
-A test compares this page with the results and the catalogue. The results are those of the run named above.
+A test compares this page with the catalogue and with the results of the run that the page names.
 """
 
 

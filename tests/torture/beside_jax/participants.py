@@ -86,9 +86,7 @@ def one_exits(b: Any) -> None:
 MISMATCH = r"CollectiveError: .*"
 
 
-@scenario(
-    GROUP, "one of 8 leaves early, without the psum of the others", "an error that shows where each waits", MISMATCH
-)
+@scenario(GROUP, "one of 8 returns early, before the psum", "an error that shows where each waits", MISMATCH)
 def one_leaves_early(b: Any) -> None:
     def body(block: Any) -> Any:
         return b.choose(3, lambda each: each * 1, lambda each: b.lax.psum(each, "x") + 0 * each, block)
@@ -96,7 +94,7 @@ def one_leaves_early(b: Any) -> None:
     np.asarray(b.mapped(body)(X))
 
 
-@scenario(GROUP, "one of 8 calls psum twice, the others once", "an error that shows where each waits", MISMATCH)
+@scenario(GROUP, "one of 8 calls psum twice, the rest once", "an error that shows where each waits", MISMATCH)
 def different_counts(b: Any) -> None:
     def body(block: Any) -> Any:
         return b.times(lambda i: 1 + (i == 3), lambda each: b.lax.psum(each, "x") + 0 * each, block)
@@ -118,7 +116,7 @@ def different_orders(b: Any) -> None:
     raise WrongValueError(f"no error; {found.tolist()}")
 
 
-@scenario(GROUP, "one of 8 calls pmax, the others psum", "an error that shows where each waits", MISMATCH)
+@scenario(GROUP, "one of 8 calls pmax, the rest psum", "an error that shows where each waits", MISMATCH)
 def pmax_beside_psum(b: Any) -> None:
     def body(block: Any) -> Any:
         return b.choose(3, lambda each: b.lax.pmax(each, "x"), lambda each: b.lax.psum(each, "x"), block)
