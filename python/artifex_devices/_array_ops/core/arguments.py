@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from artifex_devices._array_ops.core.operand_sharding import (
     spec_of,
 )
 from artifex_devices._array_ops.core.reading import Source
+from artifex_devices._base.argument_types import Axes, Casting, Operand
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
@@ -35,7 +36,7 @@ def operand(operation: str, x: object) -> Any:
     return as_operand(operation, x)
 
 
-def as_operand(operation: str, x: object) -> Any:
+def as_operand(operation: str, x: object) -> Operand:
     """Returns an Array unchanged, anything else as an ndarray of numbers without a mask."""
     if isinstance(x, (Array, np.ndarray)):
         check_unmasked(operation, x, "an operand")
@@ -115,7 +116,7 @@ def masked_array_error(operation: str, place: str) -> ValueError:
     )
 
 
-def where_mask(operation: str, where: object) -> Any:
+def where_mask(operation: str, where: object) -> Operand:
     """Returns the mask of `where=`, an Array or ndarray of bools. NumPy converts lists and numbers, but not arrays."""
     if isinstance(where, (Array, np.ndarray)):
         check_unmasked(operation, where, "where")
@@ -145,7 +146,7 @@ def check_order(operation: str, order: object) -> None:
         )
 
 
-def one_axis(operation: str, axis: Any, ndim: int) -> int:
+def one_axis(operation: str, axis: int, ndim: int) -> int:
     """Returns the dimension that `axis` means, for functions that prefix NumPy's error with their name."""
     return np.lib.array_utils.normalize_axis_index(axis, ndim, operation)
 
@@ -156,15 +157,19 @@ def size_tuple(operation: str, shape: object, name: str = "shape") -> tuple[Any,
 
 
 def axis_tuple(
-    operation: str, axis: Any, ndim: int, name: str | None = None, *, allow_duplicate: bool = False
+    operation: str,
+    axis: int | Iterable[int] | None,
+    ndim: int,
+    name: str | None = None,
+    *,
+    allow_duplicate: bool = False,
 ) -> tuple[int, ...]:
     """Does what NumPy's normalize_axis_tuple does, also for an iterable, which may have no end."""
-    if np.iterable(axis):
-        axis = bounded_list(operation, name or "axis", axis, MAX_DIMENSIONS, _SHORTER)
-    return np.lib.array_utils.normalize_axis_tuple(axis, ndim, name, allow_duplicate)
+    axes: Any = bounded_list(operation, name or "axis", axis, MAX_DIMENSIONS, _SHORTER) if np.iterable(axis) else axis
+    return np.lib.array_utils.normalize_axis_tuple(axes, ndim, name, allow_duplicate)
 
 
-def normal_axes(axis: object, ndim: int, *, scalar_has_axis: bool = True) -> tuple[int, ...]:
+def normal_axes(axis: Axes, ndim: int, *, scalar_has_axis: bool = True) -> tuple[int, ...]:
     """Returns the dimensions that `axis` means, ascending; all for None.
 
     NumPy's reductions by ufuncs take the axes 0 and -1 of a scalar too, its other ones do not.
@@ -251,7 +256,7 @@ def check_ufunc_out(
 
 @clearable_cache(maxsize=1024)
 def check_reduction_out(
-    function: Any,
+    function: Callable[..., Any],
     kind: Any,
     ndim: int,
     axes: tuple[int, ...],
@@ -271,7 +276,7 @@ def loop_dtype(ufunc: np.ufunc, kind: Any, out_dtype: Any) -> Any:
     return ufunc.resolve_dtypes((out_dtype, kind, None), casting="unsafe", reduction=True)[0]
 
 
-def deliver(operation: str, result: Array, out: object, casting: Any = "same_kind") -> Any:
+def deliver(operation: str, result: Array, out: object, casting: Casting = "same_kind") -> Any:
     """Returns the result, or `out` after the result has been written to it."""
     target = host_target(operation, out)
     if target is None:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices._array_ops.core.operand_sharding import OperandDevices
+from artifex_devices._base.argument_types import Operand
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, Sharding, internal
@@ -85,7 +86,7 @@ def buffers_at(sharding: Sharding, positions: tuple[int, ...]) -> tuple[int, ...
 
 
 def allocate(
-    operation: str, shape: tuple[int, ...], dtype: Any, sharding: Sharding, *, committed: bool
+    operation: str, shape: tuple[int, ...], dtype: DTypeLike, sharding: Sharding, *, committed: bool
 ) -> tuple[Array, list[NDArray[Any]]]:
     """Returns a new Array and its buffers to write."""
     array = internal.empty(shape, dtype, sharding, committed, operation)
@@ -175,7 +176,7 @@ def blocks_at(x: Array, positions: tuple[int, ...], boxes: Sequence[Box], operat
 
 def views_at(
     operation: str,
-    x: Any,
+    x: Operand,
     devices: OperandDevices,
     positions: tuple[int, ...],
     boxes: Sequence[Box],

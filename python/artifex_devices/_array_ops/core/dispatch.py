@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
     return elementwise(ufunc, inputs, options)
 
 
-def call_function(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+def call_function(function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     """Does the work of `Array.__array_function__`."""
     _load()
     if function in _CHANGED:
@@ -144,7 +144,7 @@ def _at_error(ufunc: np.ufunc, inputs: Sequence[Any]) -> TypeError:
     return _unsupported(name, inputs, {})
 
 
-def _name_of(function: Any) -> str:
+def _name_of(function: Callable[..., Any]) -> str:
     """Formats the name of a function, such as `linalg.inv`."""
     module = getattr(function, "__module__", None) or ""
     return f"{module.removeprefix('numpy').lstrip('.')}.{function.__name__}".lstrip(".")

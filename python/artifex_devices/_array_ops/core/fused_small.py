@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices._array_ops.core.blocks import PARALLEL_BYTES, local_arrays, tiling
 from artifex_devices._base.clearable_cache import clearable_cache
@@ -80,7 +80,7 @@ def fused_values(operands: Sequence[Any]) -> list[Any] | None:
     return None if any(whole is None for whole in wholes) else wholes
 
 
-def from_fused(operation: str, value: Any, dtype: Any, sharding: Sharding, *, committed: bool) -> Array:
+def from_fused(operation: str, value: NDArray[Any], dtype: DTypeLike, sharding: Sharding, *, committed: bool) -> Array:
     """Returns a new Array with the elements of an ndarray, cast as by NumPy's out=."""
     shape = value.shape
     result = internal.empty(shape, dtype, sharding, committed, operation)

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from artifex_devices._array_ops.core import blocks
 from artifex_devices._array_ops.core.registry import implements, implements_each
+from artifex_devices._base.argument_types import Casting, Operand
 from artifex_devices._core import Array, internal
 
 # NumPy's code reads attributes, or calls functions that are implemented here.
@@ -28,18 +31,18 @@ def _result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 @implements(np.min_scalar_type)
-def _min_scalar_type(a: Any) -> Any:
+def _min_scalar_type(a: Operand) -> Any:
     return a.dtype if a.ndim else np.min_scalar_type(np.asarray(a))
 
 
 @implements(np.can_cast)
-def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+def _can_cast(from_: Any, to: Any, casting: Casting = "safe") -> bool:
     source, target = (x.dtype if isinstance(x, Array) else x for x in (from_, to))
     return bool(np.can_cast(source, target, casting))
 
 
 @implements_each(np.may_share_memory, np.shares_memory)
-def _shares_memory(function: Any, a: Any, b: Any, /, *max_work: Any, **named: Any) -> bool:
+def _shares_memory(function: Callable[..., Any], a: ArrayLike, b: ArrayLike, /, *max_work: Any, **named: Any) -> bool:
     return any(function(x, y, *max_work, **named) for x in _memory(a) for y in _memory(b))
 
 
@@ -55,9 +58,9 @@ def _memory(x: object) -> list[Any]:
 def _text(
     function: object,
     a: object = None,
-    max_line_width: Any = None,
-    precision: Any = None,
-    suppress_small: Any = None,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
     *,
     arr: object = None,  # NumPy's name in array_repr
 ) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import require_unsharded
 from artifex_devices._array_ops.core.blocks import (
@@ -31,7 +31,7 @@ def apply_along(
     x: Array,
     sizes: Mapping[int, int | None],
     compute: Callable[[NDArray[Any]], Any],
-    dtype: Any,
+    dtype: DTypeLike,
     *,
     leading: tuple[int, ...] = (),
     into: NDArray[Any] | None = None,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices._array_ops.core import blocks
 from artifex_devices._array_ops.core.blocks import (
@@ -25,6 +25,7 @@ from artifex_devices._array_ops.core.blocks import (
     views_at,
 )
 from artifex_devices._array_ops.core.operand_sharding import OperandDevices, Spec, sharding_with, spec_in
+from artifex_devices._base.argument_types import Operand
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array, Sharding, internal
 
@@ -35,7 +36,7 @@ Fill = Callable[[NDArray[Any], Box, int], None]
 class Source:
     """The operand of a result: the tiles of an Array, or a host array as one tile."""
 
-    def __init__(self, operation: str, x: Any, target: Sharding) -> None:
+    def __init__(self, operation: str, x: Operand, target: Sharding) -> None:
         """`target` is the sharding of the result; an Array on other devices is replicated on its devices."""
         self.dtype = x.dtype
         if not isinstance(x, Array):
@@ -100,7 +101,7 @@ def _bounds(box: Box) -> list[tuple[int, int]] | None:
 
 
 def assemble(
-    operation: str, shape: tuple[int, ...], dtype: Any, sharding: Sharding, *, committed: bool, fill: Fill
+    operation: str, shape: tuple[int, ...], dtype: DTypeLike, sharding: Sharding, *, committed: bool, fill: Fill
 ) -> Array:
     """Creates an Array whose boxes are written by `fill`, large ones in pieces and in parallel."""
     result, buffers = allocate(operation, shape, dtype, sharding, committed=committed)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices._base.clearable_cache import clearable_cache
 
@@ -87,7 +87,7 @@ def _writes_strided(ufunc: np.ufunc, kinds: Sequence[Any], options: dict[str, An
     return True
 
 
-def _numbers(dtype: Any, *, first: bool) -> NDArray[Any]:
+def _numbers(dtype: DTypeLike | None, *, first: bool) -> NDArray[Any]:
     """Returns positive, negative and special values for the first operand, and small ones for the others."""
     if not first:
         return (np.arange(_COUNT) % 3 + 1).astype(dtype)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy._core import umath
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import check_order, deliver, host_target, operand, replicated_array
 from artifex_devices._array_ops.core.operand_sharding import OperandDevices, any_explicit, common_devices, spec_of
@@ -17,6 +17,7 @@ from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, map_elements
 from artifex_devices._array_ops.index.searching import nonzero
 from artifex_devices._array_ops.shape.reshaping import expand_dims
+from artifex_devices._base.argument_types import Out
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array, internal
 from artifex_devices._runtime.gpu_block import is_gpu_block
@@ -32,7 +33,7 @@ def _samples(inputs: Sequence[Any]) -> list[Any]:
     return [x if type(x) in SCALARS else np.ones(1, x.dtype)[:0] for x in inputs]
 
 
-def _map(operation: str, function: Any, *inputs: Any, dtype: Any = None) -> Array:
+def _map(operation: str, function: Callable[..., Any], *inputs: Any, dtype: DTypeLike | None = None) -> Array:
     """Calls a NumPy function without `out` element by element; without `dtype` NumPy decides on it."""
     inputs = tuple(operand(operation, x) for x in inputs)
     dtype = function(*_samples(inputs)).dtype if dtype is None else np.dtype(dtype)
@@ -50,7 +51,7 @@ def _dense(part: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 @implements(np.where)
-def where(condition: Any, *choices: Any) -> Any:
+def where(condition: ArrayLike, *choices: Any) -> Any:
     """Implements np.where with three operands, sharded as an element-wise result; with one operand it is np.nonzero."""
     if not choices:
         return nonzero(condition)
@@ -80,10 +81,10 @@ def where(condition: Any, *choices: Any) -> Any:
 
 @implements(np.clip)
 def clip(
-    a: Any,
+    a: ArrayLike,
     a_min: Any = _UNSET,
     a_max: Any = _UNSET,
-    out: Any = None,
+    out: Out = None,
     *,
     min: Any = _UNSET,
     max: Any = _UNSET,
@@ -118,7 +119,7 @@ def clip(
 
 
 @implements(np.round, np.around)
-def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
+def round_(a: ArrayLike, decimals: int = 0, out: Out = None) -> Any:
     """Implements np.round."""
     target = host_target("round", out)
     if target is None:
@@ -133,29 +134,33 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
 
 
 @implements_each(np.real, np.imag, np.isreal, np.iscomplex, np.isposinf, np.isneginf)
-def _unary(function: Any, *args: Any, out: Any = None, **named: Any) -> Any:
+def _unary(function: Callable[..., Any], *args: Any, out: Out = None, **named: Any) -> Any:
     x, *rest = (*args, *named.values())  # NumPy calls the operand x, val or something else
     operation = function.__name__
     return deliver(operation, _map(operation, function, x), rest[0] if rest else out)
 
 
 @implements(np.angle)
-def _angle(z: Any, deg: bool = False) -> Array:
+def _angle(z: ArrayLike, deg: bool = False) -> Array:
     return _map("angle", lambda part: np.angle(part, deg), z)
 
 
 @implements(np.nan_to_num)
-def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+def _nan_to_num(
+    x: ArrayLike, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Array:
     return _map("nan_to_num", lambda part: np.nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf), x)
 
 
 @implements(np.isclose)
-def _isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+def _isclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
     return _map("isclose", lambda x, y: np.isclose(x, y, rtol, atol, equal_nan), a, b, dtype=bool)
 
 
 @implements(np.copy)
-def _copy(a: Any, order: str = "K", subok: bool = False) -> Array:
+def _copy(a: ArrayLike, order: str = "K", subok: bool = False) -> Array:
     check_order("copy", order)
     return _map("copy", np.copy, a)
 
@@ -165,7 +170,7 @@ def _cast(outputs: Sequence[Any], parts: Sequence[Any]) -> None:
 
 
 @implements(np.astype)
-def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+def astype(x: Array, dtype: DTypeLike | None, /, *, copy: bool = True, device: Any = None) -> Array:
     """Implements np.astype: each device converts its own shard; then the result is moved to `device`, unless None."""
     target = np.dtype(dtype)
     same = not copy and target == x.dtype
@@ -177,12 +182,14 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
 
 
 @implements(np.allclose)
-def _allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def _allclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Any:
     return np.all(np.isclose(a, b, rtol, atol, equal_nan))
 
 
 @implements(np.array_equal)
-def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def _array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
     one, two = operand("array_equal", a1), operand("array_equal", a2)
     if np.shape(one) != np.shape(two):
         return _false("array_equal", one, two)
@@ -190,7 +197,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 
 @implements(np.array_equiv)
-def _array_equiv(a1: Any, a2: Any) -> Any:
+def _array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
     one, two = operand("array_equiv", a1), operand("array_equiv", a2)
     try:
         np.broadcast_shapes(np.shape(one), np.shape(two))

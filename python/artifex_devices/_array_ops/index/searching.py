@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import array_operand, replicated_array
 from artifex_devices._array_ops.core.blocks import Box, local_arrays, run_all, tiling
@@ -16,6 +16,7 @@ from artifex_devices._array_ops.core.fused_small import small_value
 from artifex_devices._array_ops.core.operand_sharding import is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements
+from artifex_devices._base.argument_types import Axes
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array, internal
 from artifex_devices._runtime.gpu_block import host_value
@@ -97,21 +98,21 @@ def _read_by_host(operation: str, x: Array, index: tuple[NDArray[np.intp], ...])
 
 
 @implements(np.nonzero)
-def nonzero(a: Any) -> tuple[Array, ...]:
+def nonzero(a: ArrayLike) -> tuple[Array, ...]:
     """Implements np.nonzero: the results are replicated on the devices of a."""
     x = array_operand("nonzero", a)
     return tuple(replicated_array("nonzero", places, x) for places in nonzero_on_host("nonzero", x))
 
 
 @implements(np.argwhere)
-def _argwhere(a: Any) -> Array:
+def _argwhere(a: ArrayLike) -> Array:
     x = array_operand("argwhere", a)
     rows = np.transpose(nonzero_on_host("argwhere", x)) if x.ndim else np.argwhere(np.asarray(x))
     return replicated_array("argwhere", rows, x)
 
 
 @implements(np.flatnonzero)
-def _flatnonzero(a: Any) -> Array:
+def _flatnonzero(a: ArrayLike) -> Array:
     x = array_operand("flatnonzero", a)
     places = (
         np.ravel_multi_index(nonzero_on_host("flatnonzero", x), x.shape) if x.ndim else np.flatnonzero(np.asarray(x))
@@ -208,14 +209,14 @@ def _inverse(x: Array, found: _Found) -> Array:
 
 @implements(np.unique)
 def _unique(
-    ar: Any,
-    return_index: Any = False,
-    return_inverse: Any = False,
-    return_counts: Any = False,
-    axis: Any = None,
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Axes = None,
     *,
-    equal_nan: Any = True,
-    sorted: Any = True,
+    equal_nan: bool = True,
+    sorted: bool = True,
 ) -> Any:
     """Implements np.unique of all elements, sorted; all results except the inverse are replicated on its devices."""
     if axis is not None:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import (
     array_operand,
@@ -21,12 +22,13 @@ from artifex_devices._array_ops.core.arguments import (
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.shape.reshaping import ravel
+from artifex_devices._base.argument_types import Axes, Out
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
-def _sorted(function: Any, a: Any, axis: Any, order: Any, **options: Any) -> Any:
+def _sorted(function: Callable[..., Any], a: ArrayLike, axis: int | None, order: str | None, **options: Any) -> Any:
     """Makes a function along one unsharded dimension, whose result has as many positions or elements."""
     operation = function.__name__
     x: Any = array_operand(operation, a)
@@ -52,18 +54,38 @@ def _sorted(function: Any, a: Any, axis: Any, order: Any, **options: Any) -> Any
 
 
 @implements_each(np.sort, np.argsort)
-def _sort(function: Any, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def _sort(
+    function: Callable[..., Any],
+    a: ArrayLike,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: str | None = None,
+    *,
+    stable: bool | None = None,
+) -> Any:
     return _sorted(function, a, axis, order, kind=kind, stable=stable)
 
 
 @implements_each(np.partition, np.argpartition)
-def _partition(function: Any, a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
+def _partition(
+    function: Callable[..., Any],
+    a: ArrayLike,
+    kth: ArrayLike,
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: str | None = None,
+) -> Any:
     return _sorted(function, a, axis, order, kth=kth, kind=kind)
 
 
 @implements_each(np.median, np.nanmedian)
 def _median(
-    function: Any, a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+    function: Callable[..., Any],
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Out = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> Any:
     operation = function.__name__
     x = array_operand(operation, a)
@@ -89,16 +111,16 @@ def _median(
 
 @implements_each(np.quantile, np.percentile, np.nanquantile, np.nanpercentile)
 def _quantiles(
-    function: Any,
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
+    function: Callable[..., Any],
+    a: ArrayLike,
+    q: float | ArrayLike,
+    axis: Axes = None,
+    out: Out = None,
     overwrite_input: bool = False,
     method: str = "linear",
-    keepdims: Any = False,
+    keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Any:
     name = function.__name__
     x = array_operand(name, a)
@@ -128,7 +150,7 @@ def _quantiles(
 
 
 @implements(np.diff)
-def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
+def _diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     """Implements np.diff; prepended and appended values are joined as by np.concatenate."""
     if n < 0:
         raise ValueError(f"diff: order must be non-negative; expected n >= 0, got {n}; give the number of subtractions")
@@ -146,7 +168,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append
 
 
 @implements(np.trapezoid)
-def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def _trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Any:
     values = array_operand("trapezoid", y)
     if isinstance(x, Array):
         raise failure(

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import (
     as_array,
@@ -26,13 +26,14 @@ from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements, refuses
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
 from artifex_devices._array_ops.index.indexing import get, part_of
+from artifex_devices._base.argument_types import Out
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
 @implements(np.take)
-def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+def take(a: Any, indices: Any, axis: int | None = None, out: Out = None, mode: str = "raise") -> Any:
     """Implements np.take: the dimensions of the indices replace the dimension."""
     if mode not in ("raise", "wrap", "clip"):
         raise failure(
@@ -101,7 +102,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 
 @implements(np.compress)
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: Out = None) -> Any:
     """Implements np.compress, with a condition that is not sharded."""
     if isinstance(condition, Array) and not condition.is_fully_replicated:
         raise failure(
@@ -126,33 +127,33 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 
 
 @implements(np.repeat)
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
+def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None) -> Array:
     """Implements np.repeat: a repeated dimension stays sharded if that divides the size."""
-    a = as_array("repeat", a, [a, repeats])
+    x: Any = as_array("repeat", a, [a, repeats])
     refuse_bool_axis("repeat", axis)
     if axis is None:
-        a = np.ravel(a)
+        x = np.ravel(x)
         axis = 0
-    a = np.atleast_1d(a)  # a number is one element to NumPy
-    axis = one_axis("repeat", axis, a.ndim)
+    x = np.atleast_1d(x)  # a number is one element to NumPy
+    axis = one_axis("repeat", axis, x.ndim)
     counts = on_host("repeat", repeats, "repeats")
     if counts.dtype.kind in "iu":
         # NumPy lets the product of sizes and counts overflow, and then writes past the end of the result.
-        size = sum(map(int, counts.ravel())) * (a.shape[axis] if counts.size == 1 else 1)
-        others = math.prod(a.shape[:axis] + a.shape[axis + 1 :])
-        if size * max(others, 1) * max(a.dtype.itemsize, 8) >= 2**63:
+        size = sum(map(int, counts.ravel())) * (x.shape[axis] if counts.size == 1 else 1)
+        others = math.prod(x.shape[:axis] + x.shape[axis + 1 :])
+        if size * max(others, 1) * max(x.dtype.itemsize, 8) >= 2**63:
             raise failure(
                 ValueError,
                 "repeat",
-                f"repeats make {size} elements in dimension {axis} of shape {a.shape}",
+                f"repeats make {size} elements in dimension {axis} of shape {x.shape}",
                 expected="a size whose bytes fit 64 bits",
                 fix="repeat less often",
             )
-    return part_of("repeat", a, axis, np.repeat(np.arange(a.shape[axis]), counts))
+    return part_of("repeat", x, axis, np.repeat(np.arange(x.shape[axis]), counts))
 
 
 @implements(np.take_along_axis)
-def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
+def _take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1) -> Array:
     if axis is None:
         raise failure(
             TypeError,
@@ -162,36 +163,36 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
             got="None",
             fix="use np.take(x, indices)",
         )
-    arr, indices = operand("take_along_axis", arr), operand("take_along_axis", indices)
-    if arr.ndim != indices.ndim:
+    source, places = operand("take_along_axis", arr), operand("take_along_axis", indices)
+    if source.ndim != places.ndim:
         raise failure(
             ValueError,
             "take_along_axis",
             "x and indices have different ranks",
-            expected=arr.ndim,
-            got=indices.ndim,
+            expected=source.ndim,
+            got=places.ndim,
             fix="reshape the indices",
         )
-    if indices.dtype.kind not in "iu":
-        raise IndexError(f"take_along_axis: indices of dtype {indices.dtype}; expected integers; use i.astype(int)")
-    axis = one_axis("take_along_axis", axis, arr.ndim)
-    for name, x in (("x", arr), ("indices", indices)):
+    if places.dtype.kind not in "iu":
+        raise IndexError(f"take_along_axis: indices of dtype {places.dtype}; expected integers; use i.astype(int)")
+    axis = one_axis("take_along_axis", axis, source.ndim)
+    for name, x in (("x", source), ("indices", places)):
         if isinstance(x, Array):
             require_unsharded("take_along_axis", x, (axis,), name)
-    size = arr.shape[axis]
-    for part in local_arrays("take_along_axis", indices) if isinstance(indices, Array) else (indices,):
+    size = source.shape[axis]
+    for part in local_arrays("take_along_axis", places) if isinstance(places, Array) else (places,):
         wrong = (part < -size) | (part >= size)
         if wrong.any():
             raise failure(
                 IndexError,
                 "take_along_axis",
-                f"{int(part[wrong].flat[0])} is out of range in dimension {axis} of shape {arr.shape}",
+                f"{int(part[wrong].flat[0])} is out of range in dimension {axis} of shape {source.shape}",
                 expected=f"{-size} to {size - 1}",
             )
-    arrays = [x for x in (arr, indices) if isinstance(x, Array)]
+    arrays = [x for x in (source, places) if isinstance(x, Array)]
     devices = common_devices("take_along_axis", arrays)
-    shape = list(np.broadcast_shapes(*(x.shape[:axis] + x.shape[axis + 1 :] for x in (arr, indices))))
-    shape.insert(axis, indices.shape[axis])
+    shape = list(np.broadcast_shapes(*(x.shape[:axis] + x.shape[axis + 1 :] for x in (source, places))))
+    shape.insert(axis, places.shape[axis])
     spec: list[tuple[Hashable, ...]] = [()] * len(shape)
     used: set[Hashable] = set()
     for x in filter(devices.shares_mesh, arrays):
@@ -200,22 +201,23 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
                 spec[d] = axes
                 used.update(axes)
     sharding = sharding_with(devices.sharding, tuple(spec))
-    sources = [Source("take_along_axis", x, sharding) for x in (arr, indices)]
+    sources = [Source("take_along_axis", x, sharding) for x in (source, places)]
 
     def fill(out: NDArray[Any], box: Box, position: int) -> None:
         parts = []
-        for x, source in zip((arr, indices), sources, strict=True):
+        for x, part in zip((source, places), sources, strict=True):
             wanted = tuple(
-                slice(0, n, 1) if (d == axis and x is arr) or n != shape[d] else box[d] for d, n in enumerate(x.shape)
+                slice(0, n, 1) if (d == axis and x is source) or n != shape[d] else box[d]
+                for d, n in enumerate(x.shape)
             )
-            parts.append(source.box(wanted, position))
+            parts.append(part.box(wanted, position))
         out[...] = np.take_along_axis(parts[0], parts[1], axis=axis)
 
-    return assemble("take_along_axis", tuple(shape), arr.dtype, sharding, committed=devices.committed, fill=fill)
+    return assemble("take_along_axis", tuple(shape), source.dtype, sharding, committed=devices.committed, fill=fill)
 
 
 @implements(np.select)
-def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def _select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Any:
     if len(condlist) != len(choicelist) or not len(condlist):
         raise failure(
             ValueError,
@@ -232,7 +234,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 @implements(np.searchsorted)
-def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Array:
+def _searchsorted(a: ArrayLike, v: ArrayLike, side: Any = "left", sorter: ArrayLike | None = None) -> Array:
     for name, x in (("a", a), ("sorter", sorter)):
         if isinstance(x, Array):
             require_unsharded("searchsorted", x, range(x.ndim), name)

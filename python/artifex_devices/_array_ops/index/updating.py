@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import as_operand
 from artifex_devices._array_ops.core.blocks import (
@@ -25,10 +25,11 @@ from artifex_devices._array_ops.core.operand_sharding import common_devices, pla
 from artifex_devices._array_ops.core.reading import SCALARS, Source, pieces_of_box
 from artifex_devices._array_ops.index.indexing import _window
 from artifex_devices._array_ops.index.selection import Selection, parse
+from artifex_devices._base.argument_types import Index
 from artifex_devices._base.checks import failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, internal
+from artifex_devices._core import Array, PartitionSpec, Sharding, internal
 
 _METHODS = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "get")
 
@@ -41,7 +42,7 @@ class At:
     def __init__(self, array: Array) -> None:
         self._array = array
 
-    def __getitem__(self, index: Any) -> AtIndex:
+    def __getitem__(self, index: Index) -> AtIndex:
         return AtIndex(self._array, index)
 
     def __call__(self, *_: Any, **__: Any) -> None:
@@ -58,7 +59,7 @@ class At:
 
 
 def _method(name: str, ufunc: np.ufunc | None, doc: str) -> Callable[..., Array]:
-    def update(self: AtIndex, values: Any, **options: Any) -> Array:
+    def update(self: AtIndex, values: ArrayLike, **options: Any) -> Array:
         out_sharding = _out_sharding(name, options)
         return self._placed(_updated(f"at[...].{name}", self._array, self._index, ufunc, values), out_sharding)
 
@@ -82,7 +83,7 @@ class AtIndex:
     min = _method("min", np.minimum, "A copy of x with the smaller of x[index] and values.")
     max = _method("max", np.maximum, "A copy of x with the larger of x[index] and values.")
 
-    def __init__(self, array: Array, index: Any) -> None:
+    def __init__(self, array: Array, index: Index) -> None:
         self._array = array
         self._index = index
 
@@ -102,7 +103,7 @@ class AtIndex:
         """Reads x[index]."""
         return self._placed(self._array[self._index], _out_sharding("get", options))
 
-    def _placed(self, result: Array, out_sharding: Any) -> Array:
+    def _placed(self, result: Array, out_sharding: Sharding | PartitionSpec | None) -> Array:
         return result if out_sharding is None else placed_as(result, self._array, out_sharding)
 
 
@@ -131,7 +132,7 @@ def _out_sharding(name: str, options: dict[str, Any]) -> Any:
     return options.get("out_sharding")
 
 
-def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, values: Any) -> Array:
+def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, values: ArrayLike) -> Array:
     """Returns a copy of x with ufunc(x[index], values) in place of x[index]; None stands for the values themselves."""
     value = values if type(values) in SCALARS else as_operand(operation, values)
     if isinstance(value, np.ndarray):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
@@ -129,7 +129,7 @@ def _plan(
     return plan
 
 
-def _target(x: Any, spec: Spec, index: tuple[int, ...]) -> Spec:
+def _target(x: ArrayLike, spec: Spec, index: tuple[int, ...]) -> Spec:
     """Returns the spec of an operand to multiply: a label that it has twice is sharded in one dimension only."""
     own = spec_of(x) if isinstance(x, Array) else ()
     sharded: dict[int, int] = {}  # by label: that dimension
@@ -189,7 +189,7 @@ def contract(
     operands: Sequence[Any],
     labels: Sequence[Labels],
     out_labels: Labels,
-    dtype: Any,
+    dtype: np.dtype[Any],
     multiply: Multiply,
     *,
     broadcast: Callable[[Hashable], bool] = lambda label: False,
@@ -246,7 +246,7 @@ def contract(
 
 
 def _allocate_terms(
-    operation: str, plan: _ContractionPlan, dtype: Any, multiply: Multiply
+    operation: str, plan: _ContractionPlan, dtype: np.dtype[Any], multiply: Multiply
 ) -> tuple[Array, list[NDArray[Any]], Multiply]:
     """Returns an Array of the stacked terms of a sharded sum, the term in each buffer, and how to write it."""
     assert plan.partial is not None
@@ -257,7 +257,7 @@ def _allocate_terms(
     return stacked, buffers, (lambda out, parts, _: multiply(out, parts, True)) if wide else multiply
 
 
-def _sum_of_terms(operation: str, plan: _ContractionPlan, stacked: Array, dtype: Any) -> Array:
+def _sum_of_terms(operation: str, plan: _ContractionPlan, stacked: Array, dtype: np.dtype[Any]) -> Array:
     """Sends all terms to the devices that need the sum, which add them in the order of the tiles, as _add_up does."""
     here = sharding_with(plan.sharding, ((), *spec_in(plan.sharding, len(plan.shape))))
     blocks = local_arrays(operation, moved_to(operation, stacked, plan.devices, here), False, True)
@@ -282,7 +282,12 @@ def _add_terms(output: NDArray[Any], terms: NDArray[Any]) -> None:
 
 
 def _compute_fused(
-    operation: str, plan: _ContractionPlan, operands: Sequence[Any], dtype: Any, multiply: Multiply, blas: bool
+    operation: str,
+    plan: _ContractionPlan,
+    operands: Sequence[Any],
+    dtype: np.dtype[Any],
+    multiply: Multiply,
+    blas: bool,
 ) -> Array | None:
     """Computes one product, if operands and result are small."""
     if not is_small(math.prod(plan.shape) * dtype.itemsize, *(x.nbytes for x in operands)):

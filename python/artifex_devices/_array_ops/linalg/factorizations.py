@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import array_operand, as_operand
 from artifex_devices._array_ops.core.per_block import over_matrices, require_matrices
@@ -15,6 +15,7 @@ from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.joining import stack
 from artifex_devices._array_ops.shape.reshaping import expand_dims, squeeze
+from artifex_devices._base.argument_types import Operand
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 from artifex_devices._runtime.gpu_block import is_gpu_block
@@ -24,13 +25,13 @@ from artifex_devices._runtime.gpu_block import is_gpu_block
     *(np.linalg.cholesky, np.linalg.det, np.linalg.eigh, np.linalg.eigvalsh, np.linalg.inv, np.linalg.matrix_power),
     *(np.linalg.qr, np.linalg.slogdet, np.linalg.svd, np.linalg.svdvals),
 )
-def _per_matrix(function: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
+def _per_matrix(function: Callable[..., Any], a: ArrayLike, *args: Any, **kwargs: Any) -> Any:
     name = f"linalg.{function.__name__}"
     return over_matrices(name, array_operand(name, a), lambda block: function(block, *args, **kwargs))
 
 
 def _with_operand(
-    operation: str, function: Callable[[NDArray[Any], Any], Any], a: Any, b: Any, core: Labels, out: Labels
+    operation: str, function: Callable[[NDArray[Any], Any], Any], a: Operand, b: Operand, core: Labels, out: Labels
 ) -> Array:
     """Returns function(matrices, b) for stacks that broadcast; the result is sharded as the operands in their stacks.
 
@@ -48,13 +49,13 @@ def _with_operand(
 
 
 @implements(np.linalg.solve)
-def _solve(a: Any, b: Any) -> Any:
+def _solve(a: ArrayLike, b: ArrayLike) -> Any:
     """Implements np.linalg.solve: both stacks broadcast; a vector b is one right-hand side for all matrices."""
-    a, b = as_operand("linalg.solve", a), as_operand("linalg.solve", b)
-    sides = expand_dims(b, 1) if b.ndim == 1 else b
-    require_matrices("linalg.solve", a, sides)
-    solved = _with_operand("linalg.solve", _solved, a, sides, ("rows", "sides"), ("columns", "sides"))
-    return squeeze(solved, -1) if b.ndim == 1 else solved
+    x, y = as_operand("linalg.solve", a), as_operand("linalg.solve", b)
+    sides = expand_dims(y, 1) if y.ndim == 1 else y
+    require_matrices("linalg.solve", x, sides)
+    solved = _with_operand("linalg.solve", _solved, x, sides, ("rows", "sides"), ("columns", "sides"))
+    return squeeze(solved, -1) if y.ndim == 1 else solved
 
 
 def _solved(a: Any, b: Any) -> Any:
@@ -64,23 +65,26 @@ def _solved(a: Any, b: Any) -> Any:
     return np.linalg.solve(a, b)
 
 
-def _with_tolerance(function: Any, a: Any, name: str, tolerance: Any, hermitian: Any, out: Labels) -> Any:
+def _with_tolerance(
+    function: Callable[..., Any], a: Operand, name: str, tolerance: ArrayLike | None, hermitian: bool, out: Labels
+) -> Any:
     """Makes a function of matrices with a tolerance, which is one number or one for each matrix."""
     operation = f"linalg.{function.__name__}"
-    if tolerance is not None:
-        tolerance = np.asarray(tolerance) if np.ndim(tolerance) == 0 else as_operand(operation, tolerance)
+    limit: Any = tolerance
+    if limit is not None:
+        limit = np.asarray(limit) if np.ndim(limit) == 0 else as_operand(operation, limit)
     require_matrices(operation, a)
 
-    def compute(block: Any, each: Any = tolerance) -> Any:
+    def compute(block: Any, each: Any = limit) -> Any:
         return function(block, hermitian=hermitian, **{name: each})
 
-    if np.ndim(tolerance) == 0 and isinstance(a, Array):
+    if np.ndim(limit) == 0 and isinstance(a, Array):
         return over_matrices(operation, a, compute)
-    return _with_operand(operation, compute, a, tolerance, (), out)
+    return _with_operand(operation, compute, a, limit, (), out)
 
 
 @implements(np.linalg.pinv)
-def _pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = np._NoValue) -> Any:
+def _pinv(a: ArrayLike, rcond: ArrayLike | None = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
     """Implements np.linalg.pinv, also with a tolerance for each matrix."""
     if rcond is not None and rtol is not np._NoValue:
         raise ValueError("linalg.pinv: `rtol` and `rcond` can't be both set; expected one of them; leave rcond out")
@@ -90,7 +94,13 @@ def _pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = np._
 
 
 @implements(np.linalg.matrix_rank)
-def _matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Any:  # noqa: N803 - NumPy's
+def _matrix_rank(
+    A: ArrayLike,  # noqa: N803 - NumPy's name
+    tol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rtol: ArrayLike | None = None,
+) -> Any:
     """Implements np.linalg.matrix_rank, also with a tolerance for each matrix; a vector's is 0 or 1."""
     if tol is not None and rtol is not None:
         raise ValueError("linalg.matrix_rank: `tol` and `rtol` can't be both set; expected one of them; leave tol out")
@@ -102,12 +112,16 @@ def _matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any =
 
 
 @implements(np.cross, np.linalg.cross)
-def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+def _cross(
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
     """Returns np.cross of vectors with 3 elements, along dimensions that are not sharded."""
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = np.moveaxis(as_operand("cross", a), axisa, -1), np.moveaxis(as_operand("cross", b), axisb, -1)
-    for number, x in enumerate((a, b)):
+    first: Any = as_operand("cross", a)
+    second: Any = as_operand("cross", b)
+    one, two = np.moveaxis(first, axisa, -1), np.moveaxis(second, axisb, -1)
+    for number, x in enumerate((one, two)):
         if x.shape[-1] != 3:
             raise failure(
                 ValueError,
@@ -116,5 +130,5 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
                 expected="3 elements along the dimension",
                 got=f"{x.shape[-1]} in operand {number}",
             )
-    parts = [np.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i]) for i, j in ((1, 2), (2, 0), (0, 1))]
+    parts = [np.subtract(one[..., i] * two[..., j], one[..., j] * two[..., i]) for i, j in ((1, 2), (2, 0), (0, 1))]
     return np.moveaxis(stack(parts, -1), -1, axisc)

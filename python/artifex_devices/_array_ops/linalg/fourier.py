@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple, host_target
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements_each
 from artifex_devices._array_ops.shape.rearranging import roll
+from artifex_devices._base.argument_types import Axes, FourierNorm, Out
 
 
-def _transform(function: Any, a: Any, lengths: Any, axes: Any, norm: Any, out: Any, *, one: bool) -> Any:
+def _transform(
+    function: Callable[..., Any], a: ArrayLike, lengths: Any, axes: Axes, norm: FourierNorm, out: Out, *, one: bool
+) -> Any:
     """Makes a transform along `axes`; `one` is whether NumPy's function takes n and axis instead of s and axes."""
     name = f"fft.{function.__name__}"
     x = array_operand(name, a)
@@ -34,13 +39,25 @@ _SEVERAL = [getattr(np.fft, f"{prefix}fft{name}") for prefix in ("", "i", "r", "
 
 
 @implements_each(np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.fft.hfft, np.fft.ihfft)
-def _along_one(function: Any, a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
+def _along_one(
+    function: Callable[..., Any],
+    a: ArrayLike,
+    n: int | None = None,
+    axis: int = -1,
+    norm: FourierNorm = None,
+    out: Out = None,
+) -> Any:
     return _transform(function, a, n, axis, norm, out, one=True)
 
 
 @implements_each(*_SEVERAL)
 def _along_several(
-    function: Any, a: Any, s: Any = None, axes: Any = np._NoValue, norm: Any = None, out: Any = None
+    function: Callable[..., Any],
+    a: ArrayLike,
+    s: Axes = None,
+    axes: Any = np._NoValue,
+    norm: FourierNorm = None,
+    out: Out = None,
 ) -> Any:
     if axes is np._NoValue:
         axes = (-2, -1) if function.__name__.endswith("2") else None
@@ -48,7 +65,7 @@ def _along_several(
 
 
 @implements_each(np.fft.fftshift, np.fft.ifftshift)
-def _shift(function: Any, x: Any, axes: Any = None) -> Any:
+def _shift(function: Callable[..., Any], x: ArrayLike, axes: Axes = None) -> Any:
     values = array_operand(f"fft.{function.__name__}", x)
     dims = tuple(range(values.ndim)) if axes is None else axis_tuple("fftshift", axes, values.ndim)
     sign = 1 if function is np.fft.fftshift else -1

@@ -6,16 +6,17 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target
 from artifex_devices._array_ops.core.registry import implements, implements_ufunc
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
+from artifex_devices._base.argument_types import Operand, Out
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
@@ -92,7 +93,9 @@ _ARRAY_UFUNCS = [np.matmul, np.vecdot, *(getattr(np, name) for name in ("matvec"
 
 
 @clearable_cache(maxsize=1024)
-def _product_dtype(function: Any, kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]) -> Any:
+def _product_dtype(
+    function: Callable[..., Any], kinds: tuple[tuple[Any, int], ...], options: tuple[tuple[str, Any], ...]
+) -> Any:
     """Returns NumPy's dtype for operands of these dtypes and ranks."""
     return function(*(np.ones((1,) * ndim, dtype) for dtype, ndim in kinds), **dict(options)).dtype
 
@@ -117,7 +120,7 @@ def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) 
             expected="dtype, casting or out",
             fix="move dimensions first: np.moveaxis(x, source, -1)",
         )
-    operands = [as_operand(name, x) for x in inputs]
+    operands: list[Any] = [as_operand(name, x) for x in inputs]
     if axis is not None:
         operands = [np.moveaxis(x, axis, -1) for x in operands]
     labels, out_labels = _core_labels(ufunc, operands)
@@ -165,7 +168,7 @@ def _core_labels(ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[list[Labels]
     return labels, (*longest, *core_out)
 
 
-def tensordot_over(operation: str, a: Any, b: Any, a_axes: Sequence[int], b_axes: Sequence[int]) -> Array:
+def tensordot_over(operation: str, a: Operand, b: Operand, a_axes: Sequence[int], b_axes: Sequence[int]) -> Array:
     """Returns the sum of products over pairs of dimensions; the other dimensions follow, those of `a` first."""
     a_labels: list[Hashable] = [("a", d) for d in range(a.ndim)]
     b_labels: list[Hashable] = [("b", d) for d in range(b.ndim)]
@@ -181,13 +184,13 @@ def tensordot_over(operation: str, a: Any, b: Any, a_axes: Sequence[int], b_axes
 
 
 @implements(np.dot)
-def dot(a: Any, b: Any, out: Any = None) -> Any:
+def dot(a: ArrayLike, b: ArrayLike, out: Out = None) -> Any:
     """Implements np.dot: sums over the last dimension of a and the last but one of b."""
-    a, b = as_operand("dot", a), as_operand("dot", b)
-    if a.ndim == 0 or b.ndim == 0:
-        result = np.multiply(a, b)
+    x, y = as_operand("dot", a), as_operand("dot", b)
+    if x.ndim == 0 or y.ndim == 0:
+        result: Any = np.multiply(x, y)
     else:
-        result = tensordot_over("dot", a, b, (a.ndim - 1,), (max(b.ndim - 2, 0),))
+        result = tensordot_over("dot", x, y, (x.ndim - 1,), (max(y.ndim - 2, 0),))
     into = host_target("dot", out)
     fits = into is None or into.shape != result.shape or (into.dtype == result.dtype and into.flags.c_contiguous)
     if into is not None and not fits:  # as NumPy
@@ -203,39 +206,39 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 
 @implements(np.inner)
-def _inner(a: Any, b: Any) -> Any:
-    a, b = as_operand("inner", a), as_operand("inner", b)
-    if a.ndim == 0 or b.ndim == 0:
-        return np.multiply(a, b)
-    return tensordot_over("inner", a, b, (a.ndim - 1,), (b.ndim - 1,))
+def _inner(a: ArrayLike, b: ArrayLike) -> Any:
+    x, y = as_operand("inner", a), as_operand("inner", b)
+    if x.ndim == 0 or y.ndim == 0:
+        return np.multiply(x, y)
+    return tensordot_over("inner", x, y, (x.ndim - 1,), (y.ndim - 1,))
 
 
 @implements(np.vdot)
-def _vdot(a: Any, b: Any) -> Array:
-    a, b = as_operand("vdot", a), as_operand("vdot", b)
-    if a.size != b.size:
+def _vdot(a: ArrayLike, b: ArrayLike) -> Array:
+    x, y = as_operand("vdot", a), as_operand("vdot", b)
+    if x.size != y.size:
         raise failure(
             ValueError,
             "vdot",
             "the operands differ in their number of elements",
             expected="equal ones",
-            got=f"shapes {tuple(a.shape)} and {tuple(b.shape)}",
+            got=f"shapes {tuple(x.shape)} and {tuple(y.shape)}",
             fix="slice or reshape one of them",
         )
-    if a.shape != b.shape or not a.ndim:
-        a, b = ravel(a), ravel(b)
-    a = np.conjugate(a) if a.dtype.kind == "c" else a
-    return tensordot_over("vdot", a, b, range(a.ndim), range(a.ndim))
+    if x.shape != y.shape or not x.ndim:
+        x, y = ravel(x), ravel(y)
+    x = np.conjugate(x) if x.dtype.kind == "c" else x
+    return tensordot_over("vdot", x, y, range(x.ndim), range(x.ndim))
 
 
 @implements(np.outer)
-def _outer(a: Any, b: Any, out: Any = None) -> Any:
+def _outer(a: ArrayLike, b: ArrayLike, out: Out = None) -> Any:
     a, b = ravel(as_operand("outer", a)), ravel(as_operand("outer", b))
     return deliver("outer", np.multiply(expand_dims(a, 1), expand_dims(b, 0)), out)
 
 
 @implements(np.linalg.outer)
-def _linalg_outer(x1: Any, x2: Any, /) -> Any:
+def _linalg_outer(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     for i, x in enumerate(as_operand("linalg.outer", x) for x in (x1, x2)):
         if x.ndim != 1:
             raise failure(
@@ -250,25 +253,25 @@ def _linalg_outer(x1: Any, x2: Any, /) -> Any:
 
 
 @implements(np.tensordot)
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
     """Implements np.tensordot."""
-    a, b = as_operand("tensordot", a), as_operand("tensordot", b)
+    x, y = as_operand("tensordot", a), as_operand("tensordot", b)
     try:
         a_axes, b_axes = (tuple(map(operator.index, np.atleast_1d(part).tolist())) for part in axes)
     except TypeError:
         count = operator.index(axes)
         a_axes, b_axes = tuple(range(-count, 0)), tuple(range(count))
-    if len(a_axes) != len(b_axes) or len(a_axes) > min(a.ndim, b.ndim):
+    if len(a_axes) != len(b_axes) or len(a_axes) > min(x.ndim, y.ndim):
         raise failure(
             ValueError,
             "tensordot",
             "axes does not fit the operands",
             expected="the same number of dimensions of each",
-            got=f"{safe_repr(axes)} for shapes {tuple(a.shape)} and {tuple(b.shape)}",
+            got=f"{safe_repr(axes)} for shapes {tuple(x.shape)} and {tuple(y.shape)}",
         )
-    a_axes = np.lib.array_utils.normalize_axis_tuple(a_axes, a.ndim, "axes[0]")
-    b_axes = np.lib.array_utils.normalize_axis_tuple(b_axes, b.ndim, "axes[1]")
+    a_axes = np.lib.array_utils.normalize_axis_tuple(a_axes, x.ndim, "axes[0]")
+    b_axes = np.lib.array_utils.normalize_axis_tuple(b_axes, y.ndim, "axes[1]")
     if not a_axes:
-        tall, wide = expand_dims(a, tuple(range(a.ndim, a.ndim + b.ndim))), expand_dims(b, tuple(range(a.ndim)))
+        tall, wide = expand_dims(x, tuple(range(x.ndim, x.ndim + y.ndim))), expand_dims(y, tuple(range(x.ndim)))
         return np.multiply(tall, wide)  # type: ignore[no-any-return]
-    return tensordot_over("tensordot", a, b, a_axes, b_axes)
+    return tensordot_over("tensordot", x, y, a_axes, b_axes)

@@ -6,19 +6,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple, normal_axes, require_unsharded
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
+from artifex_devices._base.argument_types import Axes
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
 @implements(np.linalg.norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Array:
+def norm(x: ArrayLike, ord: float | str | None = None, axis: Axes = None, keepdims: bool = False) -> Array:
     """Implements np.linalg.norm; matrix norms by singular values (2, -2, nuc) only of unsharded matrices."""
     values = array_operand("norm", x)
     if axis is None and ord is None:
@@ -40,13 +42,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Ar
 
 
 @implements(np.linalg.vector_norm)
-def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Array:
+def _vector_norm(x: ArrayLike, /, *, axis: Axes = None, keepdims: bool = False, ord: float | str | None = 2) -> Array:
     values = array_operand("vector_norm", x)
     return _vector("vector_norm", values, ord, normal_axes(axis, values.ndim, scalar_has_axis=False), keepdims)
 
 
 @implements(np.linalg.matrix_norm)
-def _matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Array:
+def _matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Array:
     values = array_operand("matrix_norm", x)
     rows, columns = axis_tuple("matrix_norm", (-2, -1), values.ndim)
     return _matrix("matrix_norm", values, ord, (rows, columns), keepdims)
@@ -58,7 +60,7 @@ def _dtypes(x: Array) -> tuple[Any, Any]:
     return result, wide_dtype(result)
 
 
-def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdims: Any) -> Array:
+def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     result, work = _dtypes(x)
     axes = tuple(sorted(axes))
     join: np.ufunc = np.add
@@ -115,7 +117,7 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]  # type: ignore[no-any-return]
 
 
-def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, int], keepdims: Any) -> Array:
+def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, int], keepdims: bool) -> Array:
     if order in ("fro", "f"):
         return _vector(operation, x, 2, axes, keepdims)
     if order in (1, -1, np.inf, -np.inf):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import (
     array_operand,
@@ -25,6 +25,7 @@ from artifex_devices._array_ops.core.arguments import (
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements, implements_each, implements_ufunc
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
+from artifex_devices._base.argument_types import Axes, Out
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
@@ -75,14 +76,14 @@ def widened(block: NDArray[Any]) -> NDArray[Any]:
 
 
 @clearable_cache(maxsize=256)
-def wide_dtype(dtype: Any) -> Any:
+def wide_dtype(dtype: DTypeLike | None) -> Any:
     """Returns the dtype to add up in: float32 for floats of 16 bits and less, else the same."""
     kind = np.dtype(dtype)
     return np.dtype(np.float32) if kind.name.startswith(("float", "bfloat")) and kind.itemsize < 4 else kind
 
 
 @clearable_cache(maxsize=1024)
-def _reduced_dtype(ufunc: np.ufunc, kind: Any, dtype: Any, ndim: int, axes: tuple[int, ...]) -> Any:
+def _reduced_dtype(ufunc: np.ufunc, kind: Any, dtype: DTypeLike | None, ndim: int, axes: tuple[int, ...]) -> Any:
     """Returns NumPy's dtype of the result; raises NumPy's error for dtypes or axes that it does not reduce."""
     with np.errstate(all="ignore"):
         sample: Any = ufunc.reduce(np.ones((1,) * ndim, kind), axis=axes, dtype=dtype)
@@ -96,13 +97,13 @@ def _reduce_method(ufunc: np.ufunc, inputs: Any, options: dict[str, Any]) -> Any
 
 def reduce_ufunc(
     ufunc: np.ufunc,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: Out = None,
+    keepdims: bool = False,
     initial: Any = _UNSET,
-    where: Any = True,
+    where: bool | ArrayLike = True,
     name: str = "",
     *,
     prepare: Callable[[Any], Any] | None = None,
@@ -207,12 +208,12 @@ for _function, _ufunc, _prepare in (
 def _extreme(
     ufunc: np.ufunc,
     name: str,
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Out = None,
+    keepdims: bool = False,
     initial: Any = _UNSET,
-    where: Any = True,
+    where: bool | ArrayLike = True,
 ) -> Any:
     check = functools.partial(_warn_about_nan, name) if name.startswith("nan") else None
     return reduce_ufunc(ufunc, a, axis, None, out, keepdims, initial, where, name, check=check)
@@ -225,14 +226,22 @@ implements(np.nanmin)(functools.partial(_extreme, np.fmin, "nanmin"))
 
 
 @implements_each(np.any, np.all)
-def _test(function: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+def _test(
+    function: Callable[..., Any],
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Out = None,
+    keepdims: bool = False,
+    *,
+    where: bool | ArrayLike = True,
+) -> Any:
     ufunc = np.logical_or if function is np.any else np.logical_and
     dtype = None if out is None else bool  # as NumPy, whatever the dtype of out
     return reduce_ufunc(ufunc, a, axis, dtype, out, keepdims, where=where, name=function.__name__)
 
 
 @implements(np.count_nonzero)
-def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Any:
     x = array_operand("count_nonzero", a)
     refuse_bool_axis("count_nonzero", axis)
     axes = normal_axes(axis, x.ndim)
@@ -251,7 +260,7 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 @implements(np.ptp)
-def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+def _ptp(a: ArrayLike, axis: Axes = None, out: Out = None, keepdims: bool = False) -> Any:
     """Implements np.ptp: both extremes in one pass."""
     x = array_operand("ptp", a)
     refuse_bool_axis("ptp", axis)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import (
     array_operand,
@@ -23,6 +23,7 @@ from artifex_devices._array_ops.core.operand_sharding import any_explicit, is_sp
 from artifex_devices._array_ops.core.per_block import apply_along, pieces_along
 from artifex_devices._array_ops.core.registry import implements_each, implements_ufunc
 from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
+from artifex_devices._base.argument_types import Out
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array, Sharding
 from artifex_devices.errors import ShardingTypeError
@@ -52,7 +53,9 @@ _RUNNING = {  # the ufunc, and the number that replaces NaN
 
 
 @implements_each(*_RUNNING)
-def _running(function: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def _running(
+    function: Callable[..., Any], a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: Out = None
+) -> Any:
     ufunc, filler = _RUNNING[function]
     operation = function.__name__
     # A number is one element to NumPy in these functions, but not in `accumulate`.
@@ -61,36 +64,46 @@ def _running(function: Any, a: Any, axis: Any = None, dtype: Any = None, out: An
 
 @implements_each(np.cumulative_sum, np.cumulative_prod)
 def _cumulative(
-    function: Any, x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    function: Callable[..., Any],
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out = None,
+    include_initial: bool = False,
 ) -> Any:
     operation = function.__name__
     ufunc = np.add if function is np.cumulative_sum else np.multiply
-    x = np.atleast_1d(array_operand(operation, x))
-    if axis is None and x.ndim != 1:
+    values: Any = np.atleast_1d(array_operand(operation, x))
+    if axis is None and values.ndim != 1:
         raise failure(
             ValueError,
             operation,
             "more than one dimension",
-            expected=f"axis= for an Array of shape {x.shape}",
+            expected=f"axis= for an Array of shape {values.shape}",
             got="None",
             fix="name it",
         )
     if not include_initial:
-        return _scan(operation, ufunc, x, axis, dtype, out)
-    d = 0 if axis is None else int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
+        return _scan(operation, ufunc, values, axis, dtype, out)
+    d = 0 if axis is None else int(np.lib.array_utils.normalize_axis_index(axis, values.ndim))
     into = host_target(operation, out)
     if into is not None and dtype is None:
-        function(np.ones(1, x.dtype), out=np.empty(2, into.dtype), include_initial=True)  # raises what NumPy raises
-        dtype = loop_dtype(ufunc, x.dtype, into.dtype)
-    result = function(np.ones(1, x.dtype), dtype=dtype).dtype
+        # Raises what NumPy raises.
+        function(np.ones(1, values.dtype), out=np.empty(2, into.dtype), include_initial=True)
+        dtype = loop_dtype(ufunc, values.dtype, into.dtype)
+    result = function(np.ones(1, values.dtype), dtype=dtype).dtype
 
     def compute(block: NDArray[Any]) -> Any:
         return function(block, axis=d, dtype=dtype, include_initial=True)
 
-    return apply_along(operation, x, {d: x.shape[d] + 1}, compute, result, into=into)
+    return apply_along(operation, values, {d: values.shape[d] + 1}, compute, result, into=into)
 
 
-def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, filler: Any = None) -> Any:
+def _scan(
+    operation: str, ufunc: np.ufunc, x: Any, axis: int | None, dtype: DTypeLike | None, out: Out, filler: Any = None
+) -> Any:
     """Implements ufunc.accumulate; `filler` replaces NaN. Without axis the shards must be in flat order."""
     x = array_operand(operation, x)
     into = host_target(operation, out)
@@ -104,7 +117,8 @@ def _scan(operation: str, ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: A
         result = ufunc.accumulate(np.ones((1,) * ndim, x.dtype), axis=0, dtype=dtype).dtype
     work = wide_dtype(result) if adds else result
     if axis is None:
-        shape, sharding = (x.size,), _flat_sharding(operation, x)
+        shape: tuple[int, ...] = (x.size,)
+        sharding = _flat_sharding(operation, x)
         d = 0
     else:
         d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
@@ -149,7 +163,7 @@ class _Step:
 
     __slots__ = ("_axis", "_dtype", "_piece", "_prepare", "_ufunc", "_values", "total")
 
-    def __init__(self, ufunc: np.ufunc, piece: _Piece, axis: int, dtype: Any, prepare: Any) -> None:
+    def __init__(self, ufunc: np.ufunc, piece: _Piece, axis: int, dtype: DTypeLike | None, prepare: Any) -> None:
         self._ufunc, self._piece, self._axis, self._dtype, self._prepare = ufunc, piece, axis, dtype, prepare
         self._values: Any = None
         self.total: Any = None

@@ -7,9 +7,11 @@ The variances of two blocks are combined by Chan's rule, so that a variance read
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from artifex_devices._array_ops.core.arguments import (
     array_operand,
@@ -26,6 +28,7 @@ from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import fold, folds, wide_dtype, widened
+from artifex_devices._base.argument_types import Axes, Out
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
@@ -36,7 +39,7 @@ _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
 
 
 @clearable_cache(maxsize=256)
-def _dtype_of(function: Any, kind: Any, dtype: Any) -> Any:
+def _dtype_of(function: Callable[..., Any], kind: Any, dtype: DTypeLike | None) -> Any:
     """Returns NumPy's dtype of the result."""
     return function(np.ones(2, kind), dtype=dtype).dtype
 
@@ -48,7 +51,16 @@ class _Arguments:
     integers is its mean. `extras` holds the mask, if there is one.
     """
 
-    def __init__(self, operation: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> None:
+    def __init__(
+        self,
+        operation: str,
+        a: ArrayLike,
+        axis: Axes,
+        dtype: DTypeLike | None,
+        out: Out,
+        keepdims: bool,
+        where: bool | ArrayLike,
+    ) -> None:
         self.x = x = array_operand(operation, a)
         self.skips_nan = operation.startswith("nan") and x.dtype.kind not in "biu"
         refuse_bool_axis(operation, axis)
@@ -93,14 +105,14 @@ class _Arguments:
 
 @implements_each(np.mean, np.nanmean)
 def _mean(
-    function: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
+    function: Callable[..., Any],
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: Out = None,
+    keepdims: bool = False,
     *,
-    where: Any = True,
+    where: bool | ArrayLike = True,
 ) -> Any:
     """Computes the mean: 16-bit floats are added up in float32, integers in float64."""
     operation = function.__name__
@@ -138,15 +150,15 @@ def _mean(
 
 @implements_each(np.var, np.std, np.nanvar, np.nanstd)
 def _variance(
-    function: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
+    function: Callable[..., Any],
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: Out = None,
+    ddof: float = 0,
+    keepdims: bool = False,
     *,
-    where: Any = True,
+    where: bool | ArrayLike = True,
     mean: Any = _UNSET,
     correction: Any = _UNSET,
 ) -> Any:
@@ -239,7 +251,9 @@ def _square_sum(deviation: Any, axes: tuple[int, ...], selected: Any) -> Any:
 
 
 @implements(np.average)
-def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+def _average(
+    a: ArrayLike, axis: Axes = None, weights: ArrayLike | None = None, returned: bool = False, *, keepdims: bool = False
+) -> Any:
     x = array_operand("average", a)
     axes = normal_axes(axis, x.ndim, scalar_has_axis=False)
     if weights is None:

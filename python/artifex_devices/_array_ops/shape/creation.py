@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import as_array, check_order, on_host, size_tuple
 from artifex_devices._array_ops.core.blocks import Box, allocate
@@ -19,6 +19,7 @@ from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.shape.rearranging import copy_shards
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
+from artifex_devices._base.argument_types import Shape
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, Sharding, internal
@@ -29,7 +30,7 @@ from artifex_devices.layout import Format
 ZERO = object()  # the value of zeros, for any dtype
 
 
-def filled(operation: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
+def filled(operation: str, shape: Shape, value: Any, dtype: DTypeLike | None, device: Any) -> Array:
     """Returns a new Array full of one value, written on its own devices.
 
     `value` is a number, ZERO, or None for uninitialized memory. `device` is a target of device_put; a Sharding may be
@@ -57,7 +58,7 @@ def fitting(device: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _filled_at(
-    operation: str, shape: tuple[Any, ...], value: Any, dtype: Any, sharding: Sharding, *, committed: bool
+    operation: str, shape: tuple[Any, ...], value: Any, dtype: DTypeLike | None, sharding: Sharding, *, committed: bool
 ) -> Array:
     if value is None:
         return allocate(operation, shape, np.dtype(dtype), sharding, committed=committed)[0]
@@ -73,11 +74,11 @@ def _filled_at(
 def _like(
     operation: str,
     value: Any,
-    a: Any,
-    dtype: Any = None,
+    a: Array,
+    dtype: DTypeLike | None = None,
     order: str = "K",
-    subok: Any = True,
-    shape: Any = None,
+    subok: bool = True,
+    shape: Shape | None = None,
     *,
     device: Any = None,
 ) -> Array:
@@ -95,7 +96,7 @@ implements(np.empty_like)(functools.partial(_like, "empty_like", None))
 
 
 @implements(np.full_like)
-def _full_like(a: Any, fill_value: Any, *args: Any, **options: Any) -> Array:
+def _full_like(a: Array, fill_value: ArrayLike, *args: Any, **options: Any) -> Array:
     """Implements np.full_like; a fill value with dimensions is broadcast."""
     if np.ndim(fill_value) == 0:
         value = on_host("full_like", fill_value, "fill_value") if isinstance(fill_value, Array) else fill_value
@@ -109,7 +110,7 @@ def _full_like(a: Any, fill_value: Any, *args: Any, **options: Any) -> Array:
 
 
 @implements(np.broadcast_to)
-def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+def broadcast_to(array: ArrayLike, shape: Shape, subok: bool = False) -> Any:
     """Implements np.broadcast_to, as a copy: new dimensions and those that had size 1 are not sharded."""
     if not isinstance(array, Array):
         return np.broadcast_to(array, shape)
@@ -167,7 +168,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
 
 
 @implements(np.tile)
-def _tile(A: Any, reps: Any) -> Array:  # noqa: N803 - NumPy's name
+def _tile(A: Array, reps: Shape) -> Array:  # noqa: N803 - NumPy's name
     counts = list(map(operator.index, size_tuple("tile", reps, "reps")))
     x: Array = A
     if len(counts) > x.ndim:

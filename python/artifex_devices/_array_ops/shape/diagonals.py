@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import require_unsharded
 from artifex_devices._array_ops.core.blocks import Box
@@ -20,12 +20,20 @@ from artifex_devices._array_ops.linalg.contraction import contract
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc
 from artifex_devices._array_ops.shape.creation import broadcast_to
 from artifex_devices._array_ops.shape.rearranging import copy_boxes
+from artifex_devices._base.argument_types import Out
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 
 
 @implements(np.diagonal)
-def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, *, operation: str = "diagonal") -> Array:
+def diagonal(
+    a: Array,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    *,
+    operation: str = "diagonal",
+) -> Array:
     """Implements np.diagonal, as a copy: sharded as the first of the two dimensions that is sharded."""
     if a.ndim < 2:
         raise failure(
@@ -68,14 +76,21 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, *, opera
 
 
 @implements(np.trace)
-def _trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
+def _trace(
+    a: Array,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: Out = None,
+) -> Any:
     """Implements np.trace: each device adds its part of the diagonal; the sums are added in the order of the tiles."""
     line = diagonal(a, offset, axis1, axis2, operation="trace")
     return reduce_ufunc(np.add, line, -1, dtype, out, name="trace")
 
 
 @implements_each(np.triu, np.tril)
-def _triangle(function: Any, m: Array, k: Any = 0) -> Array:
+def _triangle(function: Callable[..., Any], m: Array, k: int = 0) -> Array:
     """Computes each shard from the diagonal through it on its own device; a vector is each row of a square matrix."""
     operation = function.__name__
     if not m.ndim:

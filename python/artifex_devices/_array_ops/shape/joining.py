@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import (
     as_operand,
@@ -33,20 +33,25 @@ from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.index.indexing import get, part_of, rows
 from artifex_devices._array_ops.shape.reshaping import expand_dims
+from artifex_devices._base.argument_types import Casting, Operand, Out
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array, NamedSharding
 from artifex_devices.errors import ShardingTypeError
 
 
-def _operands(operation: str, arrays: Any) -> list[Any]:
-    if isinstance(arrays, Array):
-        arrays = list(rows(arrays))
-    return [as_operand(operation, x) for x in arrays]
+def _operands(operation: str, arrays: Array | Sequence[ArrayLike]) -> list[Operand]:
+    return [as_operand(operation, x) for x in (rows(arrays) if isinstance(arrays, Array) else arrays)]
 
 
 @implements(np.concatenate)
 def concatenate(
-    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+    arrays: Array | Sequence[ArrayLike],
+    /,
+    axis: int | None = 0,
+    out: Out = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: Casting = "same_kind",
 ) -> Any:
     """Implements np.concatenate: sharded as the first sharded operand, if that divides the joined dimension."""
     parts = _operands("concatenate", arrays)
@@ -83,10 +88,12 @@ def concatenate(
     return _joined("concatenate", parts, axis, out, dtype, casting)
 
 
-def _joined(operation: str, parts: Sequence[Any], axis: int, out: Any, dtype: Any, casting: Any) -> Any:
+def _joined(
+    operation: str, parts: Sequence[Operand], axis: int, out: Out, dtype: DTypeLike | None, casting: Casting
+) -> Any:
     """Joins the parts along one dimension; their shapes are checked."""
     into = host_target(operation, out)
-    target = None if into is None else np.empty(0, into.dtype)  # each operand is cast to its dtype
+    target: Any = None if into is None else np.empty(0, into.dtype)  # each operand is cast to its dtype
     kind = np.concatenate([np.ones(1, x.dtype)[:0] for x in parts], out=target, dtype=dtype, casting=casting).dtype
     ends = np.cumsum([x.shape[axis] for x in parts]).tolist()
     first = parts[0].shape
@@ -141,7 +148,14 @@ def _joined_spec(
 
 
 @implements(np.stack)
-def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+def stack(
+    arrays: Array | Sequence[ArrayLike],
+    axis: int = 0,
+    out: Out = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: Casting = "same_kind",
+) -> Any:
     """Implements np.stack: the new dimension is not sharded, the others are sharded as in the operands."""
     parts = _operands("stack", arrays)
     if not parts:
@@ -155,13 +169,13 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 
 
 @implements(np.column_stack)
-def _column_stack(tup: Any) -> Any:
+def _column_stack(tup: Sequence[ArrayLike]) -> Any:
     columns = [np.atleast_1d(x) for x in _operands("column_stack", tup)]
     return concatenate([x if x.ndim > 1 else x[:, None] for x in columns], 1)
 
 
 @implements(np.append)
-def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+def _append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Any:
     return concatenate(_operands("append", (arr, values)), axis)
 
 
@@ -199,7 +213,7 @@ def _depth_and_rank(arrays: Any) -> tuple[int, int]:
 
 
 @implements(np.array_split)
-def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
+def split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Implements np.array_split: each part keeps its spec, in the split dimension if that divides its size."""
     axis = one_axis("array_split", axis, ary.ndim)
     size = ary.shape[axis]
@@ -219,7 +233,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
 
 
 @implements(np.split)
-def _split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
+def _split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     axis = one_axis("split", axis, ary.ndim)
     if np.ndim(indices_or_sections) == 0 and ary.shape[axis] % int(indices_or_sections):
         raise failure(
@@ -234,7 +248,7 @@ def _split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
 
 
 @implements_each(np.hsplit, np.vsplit, np.dsplit)
-def _split_along(function: Any, ary: Any, indices_or_sections: Any) -> list[Array]:
+def _split_along(function: Callable[..., Any], ary: Array, indices_or_sections: Any) -> list[Array]:
     name = function.__name__
     axis, least = {"hsplit": (1, 1), "vsplit": (0, 1), "dsplit": (2, 3)}[name]
     if ary.ndim < least:
@@ -250,7 +264,7 @@ def _split_along(function: Any, ary: Any, indices_or_sections: Any) -> list[Arra
 
 
 @implements(np.unstack)
-def _unstack(x: Any, /, *, axis: Any = 0) -> tuple[Array, ...]:
+def _unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     if not x.ndim:
         raise ValueError("unstack: an Array without dimensions cannot be unstacked; expected 1 or more, got shape ()")
     axis = one_axis("unstack", axis, x.ndim)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import axis_tuple, on_host
 from artifex_devices._array_ops.core.blocks import Box, allocate, blocks_at, copy_views, tiling
@@ -18,6 +18,7 @@ from artifex_devices._array_ops.core.operand_sharding import Spec, any_explicit,
 from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.shape.reshaping import ravel, reshape, same_bytes
+from artifex_devices._base.argument_types import Axes, Shape
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
@@ -71,7 +72,7 @@ def copy_boxes(
 
 
 @implements(np.transpose)  # np.permute_dims is the same function
-def transpose(a: Array, axes: Any = None) -> Array:
+def transpose(a: Array, axes: Axes = None) -> Array:
     """Implements np.transpose."""
     order = tuple(reversed(range(a.ndim))) if axes is None else axis_tuple("transpose", axes, a.ndim, "axes")
     if len(order) != a.ndim:
@@ -116,7 +117,7 @@ def matrix_transpose(x: Array, /) -> Array:
 
 
 @implements(np.swapaxes)
-def swapaxes(a: Array, axis1: Any, axis2: Any) -> Array:
+def swapaxes(a: Array, axis1: int, axis2: int) -> Array:
     """Implements np.swapaxes."""
     i, j = normalize_axis_index(axis1, a.ndim, "axis1"), normalize_axis_index(axis2, a.ndim, "axis2")
     order = list(range(a.ndim))
@@ -125,7 +126,7 @@ def swapaxes(a: Array, axis1: Any, axis2: Any) -> Array:
 
 
 @implements(np.moveaxis)
-def _moveaxis(a: Array, source: Any, destination: Any) -> Array:
+def _moveaxis(a: Array, source: Shape, destination: Shape) -> Array:
     sources = axis_tuple("moveaxis", source, a.ndim, "source")
     destinations = axis_tuple("moveaxis", destination, a.ndim, "destination")
     if len(sources) != len(destinations):
@@ -143,7 +144,7 @@ def _moveaxis(a: Array, source: Any, destination: Any) -> Array:
 
 
 @implements(np.flip)
-def flip(m: Array, axis: Any = None) -> Array:
+def flip(m: Array, axis: Axes = None) -> Array:
     """Implements np.flip: along a sharded dimension devices exchange their shards."""
     dims = set(range(m.ndim)) if axis is None else set(axis_tuple("flip", axis, m.ndim))
     turned: Any = (*(slice(None, None, -1 if d in dims else 1) for d in range(m.ndim)), ...)
@@ -180,7 +181,7 @@ def _flipud(m: Array) -> Array:
 
 
 @implements(np.roll)
-def roll(a: Array, shift: Any, axis: Any = None) -> Array:
+def roll(a: Array, shift: ArrayLike, axis: Axes = None) -> Array:
     """Implements np.roll: along a sharded dimension the elements that leave a shard are copied to the next device."""
     if axis is None:
         rolled: Array = reshape(roll(ravel(a), shift, 0), a.shape)
@@ -225,7 +226,7 @@ def _rolled(part: slice, by: int, size: int) -> list[tuple[slice, slice]]:
 
 
 @implements(np.rot90)
-def _rot90(m: Array, k: int = 1, axes: Any = (0, 1)) -> Array:
+def _rot90(m: Array, k: int = 1, axes: Axes = (0, 1)) -> Array:
     i, j = axis_tuple("rot90", axes, m.ndim)
     turns = k % 4
     if turns == 0:

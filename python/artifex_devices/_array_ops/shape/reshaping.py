@@ -6,16 +6,18 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import axis_tuple, refuse_bool_axis, size_tuple
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.operand_sharding import Spec, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.registry import implements, implements_each
+from artifex_devices._base.argument_types import Axes, Shape
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, internal
@@ -28,7 +30,7 @@ def same_bytes(operation: str, x: Array, shape: tuple[int, ...], spec: Spec) -> 
 
 
 @implements(np.reshape)
-def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Any:
+def reshape(a: Any, /, shape: Any, order: Literal["A", "C", "F"] | None = "C", *, copy: bool | None = None) -> Any:
     """Implements np.reshape: new dimensions are sharded as the ones that they replace; row-major memory is shared."""
     if not isinstance(a, Array):
         return np.reshape(a, shape, order, copy=copy)
@@ -55,7 +57,7 @@ def _check_row_major(a: Array, shape: tuple[int, ...]) -> None:
         )
 
 
-def check_order(operation: str, order: Any) -> None:
+def check_order(operation: str, order: str | None) -> None:
     """Refuses column-major order, because shards are row-major."""
     if order not in ("C", "A", "K", None):
         transposed = "np.reshape(x.T, shape)" if operation == "reshape" else "np.ravel(x.T)"
@@ -90,7 +92,7 @@ def _full_shape(a: Array, shape: Any) -> tuple[int, ...]:
 
 
 @implements(np.ravel)
-def ravel(a: Any, order: Any = "C") -> Any:
+def ravel(a: ArrayLike, order: Literal["K", "A", "C", "F"] | None = "C") -> Any:
     """Implements np.ravel, as reshape to one dimension."""
     if not isinstance(a, Array):
         return np.ravel(a, order)
@@ -98,14 +100,14 @@ def ravel(a: Any, order: Any = "C") -> Any:
     return reshape(a, (a.size,))
 
 
-def flatten(a: Array, order: Any = "C") -> Any:
+def flatten(a: Array, order: Literal["K", "A", "C", "F"] | None = "C") -> Any:
     """Copies the elements to one dimension."""
     check_order("flatten", order)
     return reshape(a, (a.size,), copy=True)
 
 
 @implements(np.squeeze)
-def squeeze(a: Array, axis: Any = None) -> Array:
+def squeeze(a: Array, axis: Axes = None) -> Array:
     """Implements np.squeeze, on the same memory."""
     refuse_bool_axis("squeeze", axis)
     if axis is None:
@@ -142,7 +144,7 @@ def squeeze(a: Array, axis: Any = None) -> Array:
 
 
 @implements(np.expand_dims)
-def expand_dims(a: Any, axis: Any) -> Any:
+def expand_dims(a: ArrayLike, axis: Shape) -> Any:
     """Implements np.expand_dims, on the same memory."""
     if not isinstance(a, Array):
         return np.expand_dims(a, axis)
@@ -155,7 +157,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
 
 
 @implements_each(np.atleast_1d, np.atleast_2d, np.atleast_3d)
-def _at_least(function: Any, *arrays: Any) -> Any:
+def _at_least(function: Callable[..., Any], *arrays: Any) -> Any:
     """Adds the new dimensions where NumPy adds them: in front, but the third one at the end."""
     ndim = (np.atleast_1d, np.atleast_2d, np.atleast_3d).index(function) + 1
     results = []
@@ -169,7 +171,7 @@ def _at_least(function: Any, *arrays: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def view(x: Array, dtype: Any, kind: Any) -> Array:
+def view(x: Array, dtype: DTypeLike | None, kind: Any) -> Array:
     """Returns the bits of x as another dtype; `kind` is NumPy's argument `type`, which must be None."""
     if kind is not None:
         raise NotImplementedError("view: type is not None; expected a dtype alone; leave type out")
