@@ -20,7 +20,7 @@ from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
 from artifex_devices._core import Array, internal
-from artifex_devices._placement.target import resolve_target
+from artifex_devices._placement.target import TargetTree, resolve_target
 from artifex_devices.batch_placement import exchanges_sizes, place_batch
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
@@ -397,30 +397,30 @@ class Prefetcher(Iterator[T]):
 
 @overload
 def prefetch_to_device(
-    iterator: Iterable[Leaf], device_or_sharding: Any = None, buffer_size: int = 2
+    iterator: Iterable[Leaf], device_or_sharding: TargetTree = None, buffer_size: int = 2
 ) -> Prefetcher[Array]: ...
 @overload
 def prefetch_to_device(
-    iterator: Iterable[dict[K, LeafT]], device_or_sharding: Any = None, buffer_size: int = 2
+    iterator: Iterable[dict[K, LeafT]], device_or_sharding: TargetTree = None, buffer_size: int = 2
 ) -> Prefetcher[dict[K, Array]]: ...
 @overload
 def prefetch_to_device(
-    iterator: Iterable[NamedTupleT], device_or_sharding: Any = None, buffer_size: int = 2
+    iterator: Iterable[NamedTupleT], device_or_sharding: TargetTree = None, buffer_size: int = 2
 ) -> Prefetcher[NamedTupleT]: ...
 @overload
 def prefetch_to_device(
-    iterator: Iterable[tuple[LeafT, ...]], device_or_sharding: Any = None, buffer_size: int = 2
+    iterator: Iterable[tuple[LeafT, ...]], device_or_sharding: TargetTree = None, buffer_size: int = 2
 ) -> Prefetcher[tuple[Array, ...]]: ...
 @overload
 def prefetch_to_device(
-    iterator: Iterable[Container], device_or_sharding: Any = None, buffer_size: int = 2
+    iterator: Iterable[Container], device_or_sharding: TargetTree = None, buffer_size: int = 2
 ) -> Prefetcher[Any]: ...
 @overload
 def prefetch_to_device(
-    iterator: Iterable[T], device_or_sharding: Any = None, buffer_size: int = 2
+    iterator: Iterable[T], device_or_sharding: TargetTree = None, buffer_size: int = 2
 ) -> Prefetcher[T]: ...
 def prefetch_to_device(
-    iterator: Iterable[Any], device_or_sharding: Any = None, buffer_size: int = 2
+    iterator: Iterable[Any], device_or_sharding: TargetTree = None, buffer_size: int = 2
 ) -> Prefetcher[Any]:
     """Reads and places batches in advance, while the consumer works.
 

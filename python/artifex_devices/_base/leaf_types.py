@@ -24,6 +24,9 @@ Leaf: TypeAlias = ArrayLeaf | np.generic | complex
 # Trees whose elements may be trees too.
 Container: TypeAlias = dict[Any, Any] | list[Any] | tuple[Any, ...]
 
+# A leaf, or a container of any class, which may be registered anywhere.
+Tree: TypeAlias = object
+
 K = TypeVar("K")
 T = TypeVar("T")
 LeafT = TypeVar("LeafT", bound=Leaf)

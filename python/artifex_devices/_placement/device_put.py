@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import tree_util
-from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T, Tree
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 from artifex_devices._core.internal import get_leaf, put_leaf, put_leaves
+from artifex_devices._placement.target import TargetTree
 from artifex_devices._tree.prefix import per_leaf
 
 # Types of leaves, so that the usual call does not flatten.
@@ -21,41 +22,83 @@ LEAF_TYPES = frozenset({np.ndarray, Array, bool, int, float, complex, np.float32
 
 @overload
 def device_put(
-    x: Leaf, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+    x: Leaf,
+    device: TargetTree = None,
+    src: object = None,
+    *,
+    donate: bool | Tree = False,
+    may_alias: bool | Tree | None = None,
 ) -> Array: ...
 @overload
 def device_put(
-    x: dict[K, LeafT], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+    x: dict[K, LeafT],
+    device: TargetTree = None,
+    src: object = None,
+    *,
+    donate: bool | Tree = False,
+    may_alias: bool | Tree | None = None,
 ) -> dict[K, Array]: ...
 @overload
 def device_put(
-    x: dict[K, Any], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+    x: dict[K, Any],
+    device: TargetTree = None,
+    src: object = None,
+    *,
+    donate: bool | Tree = False,
+    may_alias: bool | Tree | None = None,
 ) -> dict[K, Any]: ...
 @overload
 def device_put(
-    x: list[LeafT], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+    x: list[LeafT],
+    device: TargetTree = None,
+    src: object = None,
+    *,
+    donate: bool | Tree = False,
+    may_alias: bool | Tree | None = None,
 ) -> list[Array]: ...
 @overload
 def device_put(
-    x: NamedTupleT, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+    x: NamedTupleT,
+    device: TargetTree = None,
+    src: object = None,
+    *,
+    donate: bool | Tree = False,
+    may_alias: bool | Tree | None = None,
 ) -> NamedTupleT: ...
 @overload
 def device_put(
-    x: tuple[LeafT, ...], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+    x: tuple[LeafT, ...],
+    device: TargetTree = None,
+    src: object = None,
+    *,
+    donate: bool | Tree = False,
+    may_alias: bool | Tree | None = None,
 ) -> tuple[Array, ...]: ...
 @overload
 def device_put(
-    x: list[Any] | tuple[Any, ...], device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None
+    x: list[Any] | tuple[Any, ...],
+    device: TargetTree = None,
+    src: object = None,
+    *,
+    donate: bool | Tree = False,
+    may_alias: bool | Tree | None = None,
 ) -> Any: ...
 @overload
-def device_put(x: T, device: Any = None, src: Any = None, *, donate: Any = False, may_alias: Any = None) -> T: ...
+def device_put(
+    x: T,
+    device: TargetTree = None,
+    src: object = None,
+    *,
+    donate: bool | Tree = False,
+    may_alias: bool | Tree | None = None,
+) -> T: ...
 def device_put(
     x: Any,
-    device: Any = None,
-    src: Any = None,
+    device: TargetTree = None,
+    src: object = None,
     *,
-    donate: Any = False,
-    may_alias: Any = None,
+    donate: bool | Tree = False,
+    may_alias: bool | Tree | None = None,
 ) -> Any:
     """Places a tree of arrays on devices.
 

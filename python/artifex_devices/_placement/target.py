@@ -9,6 +9,7 @@ import numpy as np
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_type, failure, wrong_type
+from artifex_devices._base.leaf_types import Tree
 from artifex_devices._core import Device, Mesh, PartitionSpec, Sharding, SingleDeviceSharding
 from artifex_devices._core import Layout as XlaLayout
 from artifex_devices._core.internal import default_device
@@ -18,6 +19,9 @@ from artifex_devices.layout import Format, check_format, requested_layout
 
 # A PartitionSpec refers to the mesh of set_mesh; None stands for the default device.
 Target: TypeAlias = Device | Sharding | PartitionSpec | Format | MemorySpace | None
+
+# A target, or a tree of them that is a prefix of the data.
+TargetTree: TypeAlias = Target | Tree
 
 PLACES = (type(None), Device, Sharding, PartitionSpec, Format, MemorySpace)
 _TARGETS = "take a Device from devices(), or make a NamedSharding"

@@ -14,6 +14,7 @@ from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import Array, Device, Sharding, internal
 from artifex_devices._placement.device_put import LEAF_TYPES
 from artifex_devices._placement.mesh_context import mesh_that_is_set
+from artifex_devices._placement.target import TargetTree
 from artifex_devices._runtime.devices import devices
 from artifex_devices._spmd.jit_placement import JitShardings, is_placed_on, same_devices
 from artifex_devices._spmd.mapped import name_of
@@ -32,8 +33,8 @@ _Result = TypeVar("_Result")
 @overload
 def jit(
     f: Callable[_Parameters, _Result],
-    in_shardings: Any = ...,
-    out_shardings: Any = ...,
+    in_shardings: TargetTree = ...,
+    out_shardings: TargetTree = ...,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -46,8 +47,8 @@ def jit(
 @overload
 def jit(
     f: None = None,
-    in_shardings: Any = ...,
-    out_shardings: Any = ...,
+    in_shardings: TargetTree = ...,
+    out_shardings: TargetTree = ...,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -59,8 +60,8 @@ def jit(
 ) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]: ...
 def jit(
     f: Callable[..., Any] | None = None,
-    in_shardings: Any = UNSPECIFIED,
-    out_shardings: Any = UNSPECIFIED,
+    in_shardings: TargetTree = UNSPECIFIED,
+    out_shardings: TargetTree = UNSPECIFIED,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -175,7 +176,7 @@ def _not_compiled(operation: str, name: str, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-def _device(operation: str, device: Any, backend: str | None, has_shardings: bool) -> Device | None:
+def _device(operation: str, device: Device | None, backend: str | None, has_shardings: bool) -> Device | None:
     if device is None and backend is None:
         return None
     if has_shardings:
@@ -190,7 +191,7 @@ def _device(operation: str, device: Any, backend: str | None, has_shardings: boo
         raise ValueError(f"{operation}: device and backend are both given; expected one of them; drop backend")
     if device is not None:
         check_type(operation, "device", device, Device, "a Device", "choose one of devices()")
-        return device  # type: ignore[no-any-return]
+        return device
     return devices(backend)[0]
 
 

@@ -22,6 +22,7 @@ from artifex_devices._base.checks import (
     wrong_type,
 )
 from artifex_devices._base.clearable_cache import WorldCache
+from artifex_devices._base.leaf_types import Tree
 from artifex_devices._base.text import more_devices
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._runtime.devices import devices as devices_of
@@ -163,8 +164,8 @@ class _Pmapped:
     fun: Callable[..., Any]
     operation: str
     axis_name: Hashable | None
-    in_axes: Any
-    out_axes: Any
+    in_axes: int | Tree
+    out_axes: int | Tree
     static: tuple[int, ...]
     donated: tuple[int, ...]
     axis_size: int | None

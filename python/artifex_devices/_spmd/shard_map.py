@@ -11,6 +11,7 @@ from typing import Any, TypeVar, overload
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_callable, check_choice, check_type, failure, wrong_type, wrong_value
 from artifex_devices._base.clearable_cache import WorldCache
+from artifex_devices._base.leaf_types import Tree
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, PartitionSpec
@@ -24,7 +25,7 @@ from artifex_devices._spmd.arguments import Blocks, blocks_of, check_fit, check_
 from artifex_devices._spmd.mapped import EXECUTORS, PreparedCall, flatten_arguments, name_of, run_prepared
 from artifex_devices._spmd.mapped_function import MapDecorator, MappedFunction
 from artifex_devices._spmd.outputs import Outputs
-from artifex_devices._spmd.specs import check_specs, grid_of, spread_prefix
+from artifex_devices._spmd.specs import SpecTree, check_specs, grid_of, spread_prefix
 
 _Result = TypeVar("_Result")
 
@@ -33,8 +34,8 @@ _Result = TypeVar("_Result")
 def shard_map(
     f: Callable[..., _Result],
     mesh: Mesh | AbstractMesh | None = None,
-    in_specs: Any = ...,
-    out_specs: Any = ...,
+    in_specs: SpecTree = ...,
+    out_specs: SpecTree = ...,
     check_vma: bool = True,
     *,
     check_rep: bool = True,
@@ -45,8 +46,8 @@ def shard_map(
 def shard_map(
     f: None = None,
     mesh: Mesh | AbstractMesh | None = None,
-    in_specs: Any = ...,
-    out_specs: Any = ...,
+    in_specs: SpecTree = ...,
+    out_specs: SpecTree = ...,
     check_vma: bool = True,
     *,
     check_rep: bool = True,
@@ -56,8 +57,8 @@ def shard_map(
 def shard_map(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
-    in_specs: Any = UNSPECIFIED,
-    out_specs: Any = UNSPECIFIED,
+    in_specs: SpecTree = UNSPECIFIED,
+    out_specs: SpecTree = UNSPECIFIED,
     check_vma: bool = True,
     *,
     check_rep: bool = True,
@@ -142,8 +143,8 @@ class _ShardMapped:
     f: Callable[..., Any]
     operation: str
     mesh: Mesh | AbstractMesh | None
-    in_specs: Any
-    out_specs: Any
+    in_specs: SpecTree
+    out_specs: SpecTree
     checks_replicas: bool
     axis_names: frozenset[Hashable]
     executor: str | None
@@ -289,12 +290,12 @@ class _ShardMapped:
 def smap(
     f: Callable[..., _Result],
     mesh: Mesh | AbstractMesh | None = None,
-    in_specs: Any = ...,
-    out_specs: Any = ...,
+    in_specs: SpecTree = ...,
+    out_specs: SpecTree = ...,
     check_rep: bool = True,
     *,
-    in_axes: Any = ...,
-    out_axes: Any = ...,
+    in_axes: int | Tree = ...,
+    out_axes: int | Tree = ...,
     axis_name: Hashable = ...,
     **options: Any,
 ) -> MappedFunction[_Result]: ...
@@ -302,24 +303,24 @@ def smap(
 def smap(
     f: None = None,
     mesh: Mesh | AbstractMesh | None = None,
-    in_specs: Any = ...,
-    out_specs: Any = ...,
+    in_specs: SpecTree = ...,
+    out_specs: SpecTree = ...,
     check_rep: bool = True,
     *,
-    in_axes: Any = ...,
-    out_axes: Any = ...,
+    in_axes: int | Tree = ...,
+    out_axes: int | Tree = ...,
     axis_name: Hashable = ...,
     **options: Any,
 ) -> MapDecorator: ...
 def smap(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
-    in_specs: Any = UNSPECIFIED,
-    out_specs: Any = UNSPECIFIED,
+    in_specs: SpecTree = UNSPECIFIED,
+    out_specs: SpecTree = UNSPECIFIED,
     check_rep: bool = True,
     *,
-    in_axes: Any = UNSPECIFIED,
-    out_axes: Any = UNSPECIFIED,
+    in_axes: int | Tree = UNSPECIFIED,
+    out_axes: int | Tree = UNSPECIFIED,
     axis_name: Hashable = UNSPECIFIED,
     **options: Any,
 ) -> Any:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import DTypeLike
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import WorldCache
+from artifex_devices._base.leaf_types import Tree
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec, internal
 from artifex_devices._placement.mesh_context import names_of_entry
@@ -21,6 +22,9 @@ from artifex_devices._tree.prefix import prefix_values
 from artifex_devices.errors import DuplicateSpecError
 
 Names = tuple[Hashable, ...]
+
+# A PartitionSpec, or a tree of them that is a prefix of arguments or results.
+SpecTree: TypeAlias = PartitionSpec | Tree
 
 
 class ParticipantGrid:

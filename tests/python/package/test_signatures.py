@@ -34,7 +34,7 @@ def test_a_function_that_the_stub_does_not_have_is_an_error():
 
 
 def test_defaults_are_printed_as_names():
-    assert str(inspect.signature(ad.shard_map).parameters["out_specs"]) == "out_specs: 'Any' = UNSPECIFIED"
+    assert str(inspect.signature(ad.shard_map).parameters["out_specs"]) == "out_specs: 'SpecTree' = UNSPECIFIED"
     seen = 0
     for found in pkgutil.iter_modules(ad.__path__, "artifex_devices."):
         if found.name.endswith(".libartifex_devices"):  # a shared library
