@@ -414,20 +414,6 @@ def test_clear_caches_lets_go_of_worlds_that_have_ended():
     assert mesh() is None
 
 
-@pytest.mark.parametrize("spec", [(), ("x", "y")], ids=str)
-@pytest.mark.parametrize("each_way", ["one call"], indirect=True)
-def test_buffers_of_more_than_a_piece_of_2_mib(named, spec):
-    rows, columns = 1026, 2 * 1028  # 2.01 MiB on each of 8 devices
-    value = np.arange(rows * (columns + 1), dtype=np.int64).reshape(rows, -1)[:, :columns] - 200
-    x = ad.device_put(value, named(*spec))
-    row, column = np.arange(1, columns + 1), np.arange(1, rows + 1)[:, None]
-    for other in (row, 7, ad.device_put(column, named(*spec[:1]))):
-        quotient, rest = divmod(x, other)
-        expected = divmod(value, np.asarray(other))
-        assert_same_bits(quotient, expected[0])
-        assert_same_bits(rest, expected[1])
-
-
 def test_functions_of_complex_numbers(named):
     value = np.array([1 + 1j, -2, 3j, 4 - 4j] * 2, np.complex64)
     x = ad.device_put(value, named("x"))

@@ -5,11 +5,15 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import P
+from artifex_devices._array_ops.core import blocks, fused_small
+from artifex_devices._array_ops.core import reading as operand_parts
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.operand_sharding import OperandDevices, allowing_uneven
 from artifex_devices._array_ops.core.per_block import pieces_along
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, spread_from
+from artifex_devices._array_ops.elementwise import ufuncs as elementwise
 from artifex_devices._array_ops.reduce.partials import Rule, _cut
+from artifex_devices.testing import assert_same_bits
 
 F32, F64, C64, I32 = (np.dtype(each) for each in ("f4", "f8", "c8", "i4"))
 
@@ -99,3 +103,23 @@ def test_uneven_shards_are_allowed_by_another_operand_of_the_mesh(devices):
     assert allowing_uneven(plain, single) is plain
     elsewhere = ad.NamedSharding(other, P("b"))
     assert allowing_uneven(elsewhere, uneven) is elsewhere
+
+
+@pytest.mark.parametrize("spec", [(), ("x",), (None, "y"), ("x", "y")], ids=str)
+def test_big_buffers_are_computed_in_pieces(monkeypatch, named, spec):
+    monkeypatch.setattr(blocks, "PIECE_BYTES", 64)  # a buffer of 4 KiB: many pieces, the last one shorter
+    value = np.arange(16 * 33, dtype=np.int64).reshape(16, 33)[:, :32] - 200
+    pieces = []
+    pieces_of = operand_parts.pieces_of
+    monkeypatch.setattr(elementwise, "pieces_of", lambda *args: pieces.append(pieces_of(*args)) or pieces[-1])
+    monkeypatch.setattr(fused_small, "PARALLEL_BYTES", 0)
+    x = ad.device_put(value, named(*spec))
+    row, column, scalar = np.arange(1, 33), np.arange(1, 17)[:, None], np.array(7)
+    for other in (row, column, scalar, 7, value + 1000, ad.device_put(column, named(*spec[:1]))):
+        quotient, rest = divmod(x, other)
+        expected = divmod(value, np.asarray(other))
+        assert_same_bits(quotient, expected[0])
+        assert_same_bits(rest, expected[1])
+    assert all(len(each) > 1 for each in pieces)
+    single = ad.device_put(np.arange(64.0), named())
+    assert_same_bits(np.hypot(single, 3.0), np.hypot(np.arange(64.0), 3.0))

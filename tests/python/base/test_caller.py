@@ -8,7 +8,7 @@ import types
 import warnings
 
 from artifex_devices._base import caller
-from artifex_devices._core import internal
+from artifex_devices.distributed.flight_records import FlightRecords, read_job
 
 
 def test_frames_of_the_package_are_skipped():
@@ -28,8 +28,7 @@ def test_the_frame_of_a_user_is_itself():
 
 
 def test_each_call_is_recorded_with_its_own_line_also_when_it_is_repeated(tmp_path):
-    path = str(tmp_path / "process_0.flight")
-    group = internal.FlightRecorder(path, 0, 1, "host").group([0])
+    group = FlightRecords(str(tmp_path), 0, 1, "host").group((0,))
 
     def call():
         group.meet("first", bytes(32))
@@ -42,11 +41,11 @@ def test_each_call_is_recorded_with_its_own_line_also_when_it_is_repeated(tmp_pa
         package["through"](group.meet)
     first = call.__code__.co_firstlineno
     lines = [first + 1, first + 2, first + 8] * 2
-    events = internal.read_flight_record(path).events
-    assert [(event.operation, event.line) for event in events] == list(
+    (record,) = read_job(str(tmp_path))
+    assert [(event.operation, event.line) for event in record.events] == list(
         zip(["first", "second", "third"] * 2, lines, strict=True)
     )
-    assert {event.file for event in events} == {shown_path(__file__)}
+    assert {event.file for event in record.events} == {shown_path(__file__)}
 
 
 def shown_path(path):

@@ -90,4 +90,5 @@ def test_a_picture_is_an_image_that_scales_to_the_page():
 
 def test_any_text_may_be_a_picture():
     assert repr(Picture("<svg/>")) == "<Picture: SVG of 6 characters>"
+    assert Picture("<svg/>")._repr_html_().startswith('<img alt="picture" style=')
     assert Page(Picture("<svg/>")._repr_html_()).pictures == ["<svg/>"]

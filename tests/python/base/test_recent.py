@@ -11,7 +11,6 @@ import weakref
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices._core import internal
 from artifex_devices.sharding import AxisType, Mesh, NamedSharding, P, SingleDeviceSharding
 
 
@@ -221,9 +220,7 @@ def test_a_world_that_ends_is_let_go_of():
         refs = [weakref.ref(mesh), weakref.ref(sharding), weakref.ref(ad.devices()[0])]
     del client
     del mesh, sharding, x
-    from artifex_devices._base.clearable_cache import clear_all
-
-    clear_all()
+    ad.clear_caches()
     gc.collect()
     assert [ref() for ref in refs] == [None, None, None]
 
@@ -269,38 +266,3 @@ def test_a_million_devices_are_planned_for_without_looking_at_each():
         assert not rows.is_equivalent_to(plane, 2)
         assert rows.is_equivalent_to(NamedSharding(mesh, P(("x", "y"), None)), 2)
         assert repr(mesh) == "Mesh(axis_sizes=(1024, 1024), axis_names=('x', 'y'), axis_types=(Explicit, Explicit))"
-        # Each device holds 1,024 of the 2^20 elements that it needs: its row crosses its block.
-        totals = internal.reshard_bytes(rows, plane, shape, 4)
-        assert totals == {
-            "bytes_in": 4 * ((1 << 40) - (1 << 30)),
-            "most_bytes_in": 4 * ((1 << 20) - 1024),
-            "devices_that_receive": 1 << 20,
-        }
-
-
-def test_bytes_of_a_reshard_are_those_that_devices_lack():
-    line = Mesh(np.array(ad.devices())[:2], ("x",))
-    longer = Mesh(np.array(ad.devices())[:4], ("x",))
-    halves, quarters = NamedSharding(line, P("x")), NamedSharding(longer, P("x"))
-    assert internal.reshard_bytes(halves, quarters, (8,), 4) == {
-        "bytes_in": 24,
-        "most_bytes_in": 8,
-        "devices_that_receive": 3,
-    }
-    assert internal.reshard_bytes(halves, halves, (8,), 4) == {
-        "bytes_in": 0,
-        "most_bytes_in": 0,
-        "devices_that_receive": 0,
-    }
-    backwards = NamedSharding(Mesh(np.array(ad.devices())[3::-1], ("x",)), P("x"))
-    assert internal.reshard_bytes(backwards, quarters, (8,), 4) == {
-        "bytes_in": 32,
-        "most_bytes_in": 8,
-        "devices_that_receive": 4,
-    }
-    with pytest.raises(ValueError, match="AbstractMesh"):
-        internal.reshard_bytes(NamedSharding(line.abstract_mesh, P("x")), halves, (8,), 4)
-    with ad.simulate(2):
-        elsewhere = NamedSharding(ad.make_mesh((2,), ("x",)), P("x"))
-        with pytest.raises(ValueError, match="different worlds"):
-            internal.reshard_bytes(elsewhere, halves, (8,), 4)

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars, queues, statistics of timings, suggestions for names, recorded options and HTML parts."""
+"""Progress bars, statistics of timings, suggestions for names, caches and recorded options."""
 
 import builtins
 import gc
 import io
-import os
 import sys
 
 import artifex_devices as ad
 import pytest
-from artifex_devices._base import blas_threads, html
-from artifex_devices._base.clearable_cache import remember
+from artifex_devices._base.clearable_cache import WorldCache, remember
 from artifex_devices._base.nearest_name import did_you_mean, nearest
 from artifex_devices._base.progress import progress_bar
 from artifex_devices._base.recorded_options import RECORDED
-from artifex_devices._base.svg import Picture
 from artifex_devices._base.timing import Repeats, without_garbage_collection
 
 
@@ -124,39 +121,19 @@ def test_a_full_cache_is_emptied_before_it_grows():
     assert cache == {"last": 1}
 
 
-def test_the_defaults_of_recorded_options_are_those_of_jax():
-    assert {name: option.default for name, option in RECORDED.items()} == {
-        "jax_check_tracer_leaks": False,
-        "jax_compilation_cache_dir": None,
-        "jax_compilation_cache_max_size": -1,
-        "jax_compiler_enable_remat_pass": True,
-        "jax_default_matmul_precision": None,
-        "jax_disable_jit": False,
-        "jax_disable_most_optimizations": False,
-        "jax_enable_checks": False,
-        "jax_enable_compilation_cache": True,
-        "jax_enable_pgle": False,
-        "jax_explain_cache_misses": False,
-        "jax_include_full_tracebacks_in_locations": True,
-        "jax_log_compiles": False,
-        "jax_optimization_level": "UNKNOWN",
-        "jax_persistent_cache_enable_xla_caches": "xla_gpu_per_fusion_autotune_cache_dir",
-        "jax_persistent_cache_min_compile_time_secs": 1.0,
-        "jax_persistent_cache_min_entry_size_bytes": 0,
-        "jax_raise_persistent_cache_errors": False,
-        "jax_traceback_filtering": "auto",
-        "jax_use_shardy_partitioner": True,
-        "jax_default_prng_impl": "threefry2x32",
-        "jax_enable_custom_prng": False,
-        "jax_threefry_partitionable": True,
-        "jax_cpu_collectives_implementation": "gloo",
-        "jax_distributed_debug": False,
-        "jax_array_garbage_collection_guard": None,
-        "jax_debug_infs": False,
-        "jax_debug_nans": False,
-        "jax_numpy_dtype_promotion": "standard",
-        "jax_numpy_rank_promotion": "allow",
-    }
+def test_a_world_cache_has_at_most_four_worlds_and_256_entries():
+    cache = WorldCache()
+    for world in range(6):
+        for key in range(2):
+            assert cache.remember(world, (world, key), -world) == -world
+    assert cache == {(world, key): -world for world in (2, 3, 4, 5) for key in range(2)}
+    for key in range(248):
+        cache.remember(5, key, key)
+    assert len(cache) == 256
+    cache.remember(5, "one more", 1)
+    assert cache == {"one more": 1}
+    ad.clear_caches()
+    assert cache == {}
 
 
 @pytest.mark.parametrize("name", [name for name, option in RECORDED.items() if option.values is not None])
@@ -174,49 +151,3 @@ def test_each_accepted_value_of_a_recorded_option_is_read_back(name):
 def test_checks_of_programs_are_refused(name):
     with pytest.raises(NotImplementedError, match=f"{name} cannot be True; expected False: nothing is compiled"):
         ad.config.update(name, True)
-
-
-def test_html_of_short_values_is_open_and_of_long_ones_folded():
-    assert html.around_value("a\nb\nc\nd", "part") == (html.preformatted("a\nb\nc\nd"), "part")
-    five = "a\nb\nc\nd\ne"
-    assert html.around_value(five, "part") == ("part", html.folded("value", html.preformatted(five)))
-
-
-def test_texts_of_24_letters_stay_on_one_line_of_a_table():
-    page = html.table(["a"], [["b" * 24], ["c" * 25]])
-    assert page.count("white-space:nowrap") == 2
-    assert page.count("min-width:18em") == 1
-    assert html.table(["a"], []) == ""
-    assert html.facts([]) == ""
-    assert "<th" in page.partition("</tr>")[0]
-    assert "<th" not in page.partition("</tr>")[2]
-
-
-def test_a_page_leaves_out_empty_parts():
-    assert html.page("a < b", "one", "", "two").splitlines()[1:] == [
-        '<div style="font-weight:600">a &lt; b</div>',
-        "one",
-        "two",
-        "</div>",
-    ]
-
-
-def test_a_picture_without_a_title_is_described_by_its_length():
-    assert repr(Picture("<p>")) == "<Picture: SVG of 3 characters>"
-    assert Picture("<p>")._repr_html_() == (
-        '<img alt="picture" style="max-width:100%;height:auto" src="data:image/svg+xml;base64,PHA+"/>'
-    )
-    known = Picture('<svg width="80" height="40"><title>a &lt; b</title></svg>')
-    assert repr(known) == "<Picture 80 x 40: a < b>"
-    assert known._repr_html_().startswith('<img alt="a &lt; b" width="80" style=')
-
-
-@pytest.mark.parametrize("value", [None, "FALSE"])
-def test_the_variable_that_threadpoolctl_sets_is_removed_unless_it_was_set_before(value, monkeypatch):
-    name = "KMP_DUPLICATE_LIB_OK"
-    monkeypatch.delitem(sys.modules, "threadpoolctl", raising=False)
-    monkeypatch.setenv(name, value or "")
-    if value is None:
-        monkeypatch.delenv(name)
-    blas_threads._new_controller()
-    assert os.environ.get(name) == value

@@ -5,6 +5,7 @@ import pytest
 from artifex_devices._base.text import (
     alternatives,
     bytes_text,
+    count_text,
     cpu_list,
     parse_cpu_list,
     rate_text,
@@ -46,6 +47,7 @@ def test_bytes_have_the_largest_unit_that_leaves_one_or_more(count, text):
         (0.00099995, ["1 ms", "1 ms", "1 ms"]),
         (0.00099994, ["999.9 us", "1 ms", "1 ms"]),
         (0.99996e-6, ["1 us", "1 us", "1 us"]),
+        (1.2345, ["1.234 s", "1.23 s", "1.2 s"]),
         (0.9e-6, ["900 ns", "900 ns", "9e+02 ns"]),
         (0.5e-9, ["0.5 ns", "0.5 ns", "0.5 ns"]),
         (59.9951, ["60 s", "60 s", "60 s"]),
@@ -75,6 +77,12 @@ def test_seconds_are_rounded_before_their_unit_is_chosen(seconds, texts):
 )
 def test_rates_have_units_of_a_thousand_and_four_digits(value, text):
     assert rate_text(value, "B/s") == text
+
+
+def test_counts_have_four_digits_and_a_unit_of_a_thousand():
+    found = [count_text(value) for value in (9999, 10_000, 999_999, 1e6, 1e9, 1e12, 999_999_999_999_999, 1e15, 1e18, 0)]
+    assert found == ["9999", "10k", "1000k", "1M", "1G", "1T", "1000T", "1P", "1000P", "0"]
+    assert [count_text(value) for value in (float("inf"), -5e6, 0.123456)] == ["inf", "-5e+06", "0.1235"]
 
 
 def test_columns_are_as_wide_as_their_widest_text():

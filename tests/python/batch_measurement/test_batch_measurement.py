@@ -9,7 +9,6 @@ import random
 
 import artifex_devices as ad
 import pytest
-from artifex_devices._base.text import seconds_text
 from artifex_devices.batch_measurement.memory import MemoryUse, fit_memory, predicted_peak
 from artifex_devices.batch_measurement.throughput import fit_throughput
 from hypothesis import given
@@ -404,22 +403,6 @@ def test_the_example_of_the_docstring():
 
     done = doctest.testmod(measure)
     assert (done.attempted, done.failed) == (4, 0)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (9.999e-4, "1 ms"),
-        (1.2345, "1.23 s"),
-        (1e-3, "1 ms"),
-        (0.9999, "1 s"),
-        (5e-8, "50 ns"),
-        (2e-6, "2 us"),
-        (1234.5, "1,234 s"),
-    ],
-)
-def test_seconds_as_text(seconds, text):
-    assert seconds_text(seconds, digits=3) == text
 
 
 def test_a_busy_machine_changes_little():

@@ -11,7 +11,6 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import calibration
-from artifex_devices._placement.device_put import device_put
 from artifex_devices.calibration import TERMS, Calibration, Link
 from artifex_devices.calibration import measurement as calibration_measurement
 from artifex_devices.calibration import run as calibration_run
@@ -47,7 +46,7 @@ def test_links_are_measured_from_each_memory_to_each(monkeypatch):
     durations = [50.0, 50.0, 3.0, 1.0, 2.0]
 
     def put(value, sharding, may_alias=None):
-        placed = device_put(value, sharding, may_alias=may_alias)
+        placed = ad.device_put(value, sharding, may_alias=may_alias)
         if may_alias is False:
             source, destination = (node_of[next(iter(each.device_set)).id][0] for each in (value.sharding, sharding))
             now[0] += durations[len(moved) % 5] + 10.0 * (source != destination)

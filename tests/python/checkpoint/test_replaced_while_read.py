@@ -11,8 +11,8 @@ import threading
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import _core, checkpoint
-from artifex_devices.checkpoint import restoring
+from artifex_devices import checkpoint
+from artifex_devices.checkpoint import converting, restoring
 
 
 def tree(turn):
@@ -53,7 +53,7 @@ def test_a_restore_reads_the_checkpoint_whose_headers_it_has_read(path, monkeypa
 
 
 def test_convert_copies_the_checkpoint_that_it_has_opened(path, monkeypatch):
-    replace_before(path, monkeypatch, _core.internal, "add_stored")
+    replace_before(path, monkeypatch, converting.StagingFolder, "create")
     checkpoint.convert(path, path.parent / "copy", num_files=3)
     assert turn_of(checkpoint.restore(path.parent / "copy", verify=True)) == 1
 

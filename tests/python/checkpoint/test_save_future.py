@@ -9,7 +9,6 @@ import threading
 import time
 
 import pytest
-from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices.checkpoint import future as futures
 from artifex_devices.checkpoint.future import SaveFuture
 
@@ -108,7 +107,7 @@ def test_an_error_of_the_commit_is_raised_by_each_wait(has_several_processes):
 
 
 def test_a_save_that_cannot_start_is_given_up_and_starts_no_thread(monkeypatch):
-    monkeypatch.setattr(DaemonThread, "start", None)
+    monkeypatch.setattr(futures.DaemonThread, "start", None)
     save = Save(start_error=OSError("no folder"))
     with pytest.raises(OSError, match=r"^no folder$"):
         SaveFuture(save)
@@ -123,7 +122,7 @@ def test_a_thread_that_cannot_be_started_is_an_error_of_the_call(monkeypatch):
         started.append(self)
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(DaemonThread, "start", start)
+    monkeypatch.setattr(futures.DaemonThread, "start", start)
     save = Save(commit_error=None)
     save.commit = save.commits.append
     with pytest.raises(RuntimeError, match=r"^can't start new thread$"):

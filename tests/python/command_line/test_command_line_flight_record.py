@@ -9,21 +9,19 @@ import sys
 
 import artifex_devices as ad
 import pytest
-from artifex_devices._core import internal
 from artifex_devices.command_line import main
 from artifex_devices.distributed import flight_records
 
 
 def make_job(folder, *operations, host=None):
     """The records of processes that have come to these operations, one after the other."""
-    everyone = list(range(len(operations)))
+    everyone = tuple(range(len(operations)))
     for process in everyone:
-        path = str(folder / f"process_{process}.flight")
-        recorder = internal.FlightRecorder(path, process, len(operations), host or os.uname().nodename)
-        group = recorder.group(everyone)
+        records = flight_records.FlightRecords(str(folder), process, len(operations), host or os.uname().nodename)
+        group = records.group(everyone)
         for operation in operations[process]:
             group.meet(operation, operation.encode().ljust(32, b"\0"))
-            recorder.end(group.last)
+            records.recorder.end(group.last)
     return folder
 
 

@@ -9,8 +9,8 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
-from artifex_devices._core import internal
 from artifex_devices.command_line import main
+from artifex_devices.distributed.flight_records import FlightRecords
 
 PAGE = (Path(__file__).parents[3] / "docs" / "formats" / "command_line.md").read_text(encoding="utf-8")
 V5E = ("--cluster", "tpu v5e 4x4")
@@ -42,7 +42,7 @@ def test_the_page_lists_the_keys(name, title, words, tmp_path, capsys):
         checkpoint.save(tmp_path / "saved", {"w": ad.device_put(np.arange(4.0))})
     if name in ("flight-record", "timeline"):
         (tmp_path / "saved").mkdir()
-        internal.FlightRecorder(str(tmp_path / "saved" / "process_0.flight"), 0, 1, "host")
+        FlightRecords(str(tmp_path / "saved"), 0, 1, "host")
     paths = {"PATH": str(tmp_path / "saved"), "PATH2": str(tmp_path / "copy")}
     main([paths.get(word, word) for word in (*words, "--json")])
     written = json.loads(capsys.readouterr().out)

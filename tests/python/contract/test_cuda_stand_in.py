@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from artifex_devices import _core
 from cuda_stand_in import path_of_cupy, variables_of
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -78,18 +77,6 @@ def test_the_committed_kernels_are_those_of_their_source():
     command = [CHECKOUT / "tools" / "make_kernels.sh", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_the_runtime_links_nothing_of_cuda():
-    sys.path.insert(0, str(CHECKOUT / "tools"))
-    try:
-        from check_hardening import NEEDED, read_library
-    finally:
-        sys.path.pop(0)
-    runtime = Path(_core.__file__).with_name("lib") / "libartifex_devices.so"
-    needed = read_library(runtime.read_bytes()).words[NEEDED]
-    assert "libc.so.6" in needed
-    assert [name for name in needed if "cu" in name or "nv" in name] == []
 
 
 def test_the_blocks_of_the_page_about_cuda_run(library):

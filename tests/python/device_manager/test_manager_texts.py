@@ -220,13 +220,24 @@ def test_settings_without_effect_have_reasons():
 
 
 def test_variables_that_came_late_or_are_read_by_others_are_reported(monkeypatch):
-    for name in ("JAX_PLATFORMS", "JAX_TRANSFER_GUARD_X", "OTHER_VARIABLE", "XLA_FLAGS"):
+    for name in (
+        "JAX_NUM_CPU_DEVICES",
+        "JAX_PLATFORMS",
+        "JAX_TRANSFER_GUARD",
+        "JAX_TRANSFER_GUARD_X",
+        "OTHER_VARIABLE",
+        "XLA_FLAGS",
+    ):
         monkeypatch.delenv(name, raising=False)
     late = "set after the first use of a device, which reads them"
     unread = "set for other libraries and child processes, not read by this one"
     for variables, text in [
         ({}, None),
         ({"JAX_PLATFORMS": "cpu"}, f"{late}: JAX_PLATFORMS"),
+        (
+            {"JAX_NUM_CPU_DEVICES": "3", "JAX_TRANSFER_GUARD": "log"},
+            f"{late}: JAX_NUM_CPU_DEVICES, JAX_TRANSFER_GUARD",
+        ),
         ({"JAX_TRANSFER_GUARD_X": "allow"}, f"{late}: JAX_TRANSFER_GUARD_X"),
         ({"OTHER_VARIABLE": "1"}, f"{unread}: OTHER_VARIABLE"),
         ({"XLA_FLAGS": "--xla_force_host_platform_device_count=3"}, f"{late}: XLA_FLAGS"),

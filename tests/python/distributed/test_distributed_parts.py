@@ -13,9 +13,7 @@ from types import SimpleNamespace
 import artifex_devices as ad
 import pytest
 from artifex_devices import distributed
-from artifex_devices._base.text import cpu_list
 from artifex_devices._core import internal
-from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices.distributed import failure_notice, handshake, job
 from artifex_devices.distributed.consistency import CAME, REFUSED
 from artifex_devices.distributed.handshake import ProcessFacts, check_facts, is_own_address
@@ -27,28 +25,9 @@ from shared_worlds import lanes_of
 FLAG = "-bind-to core:n"
 
 
-def test_processes_with_equal_masks_split_them_in_order():
-    places = [("a", [0, 1, 2, 3]), ("b", [0, 1, 2, 3]), ("a", [0, 1, 2, 3])]
-    assert internal.plan_cpu_shares(places, FLAG) == [(0, [0, 2]), (0, [1]), (1, [0, 2])]
-
-
 def test_processes_that_were_bound_apart_keep_their_cpus():
     places = [("a", [0, 1]), ("a", [2, 3]), ("a", [2, 3])]
     assert internal.plan_cpu_shares(places, FLAG) == [(0, [0]), (0, [1, 2]), (1, [1, 2])]
-
-
-def test_overlapping_masks_are_an_error_that_names_all_of_them():
-    places = [("a", [0, 1, 2]), ("a", [2, 3]), ("a", [2, 3]), ("a", [3, 8]), ("b", [3])]
-    with pytest.raises(ValueError, match="bound to CPUs that overlap") as caught:
-        internal.plan_cpu_shares(places, FLAG)
-    assert (
-        "got process 0 on CPUs 0-2, processes 1-2 on CPUs 2-3; processes 1-2 on CPUs 2-3, process 3 on CPUs 3,8; "
-        "start them with -bind-to core:n, or unbound" in str(caught.value)
-    )
-
-
-def test_cpus_as_linux_lists_them():
-    assert [cpu_list(cpus) for cpus in ([], [3], [0, 1], [0, 2, 4, 5, 6])] == ["", "3", "0-1", "0,2,4-6"]
 
 
 @pytest.mark.parametrize(
@@ -465,24 +444,3 @@ def test_a_single_process_is_not_a_job():
 def test_nothing_of_it_is_imported_before_it_is_used():
     code = "import sys, artifex_devices; print([m for m in sys.modules if 'distributed' in m or 'mpi4py' in m])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-@pytest.mark.parametrize(
-    ("owners", "circles", "compared"),
-    [
-        # Of a mesh of 2 x 2: a process for each participant, for each row, each diagonal, and three processes.
-        ((0, 1, 2, 3), [(0, 1, 2, 3), (0, 2), (0, 1)], {"x": (0, 1), "y": (0, 2), "": (0, 1, 2, 3), "xy": None}),
-        ((0, 0, 1, 1), [(0, 1)], {"x": None, "y": (0, 1), "": (0, 1), "xy": None}),
-        ((0, 1, 1, 0), [(0, 1)], {"x": (0, 1), "y": (0, 1), "": (0, 1), "xy": None}),
-        ((0, 1, 1, 2), [(0, 1, 2)], {"x": None, "y": None, "": (0, 1, 2), "xy": None}),
-        ((0, 0, 0, 0), [(0,)], {"x": None, "y": None, "": None, "xy": None}),
-    ],
-)
-def test_the_processes_that_collectives_and_equal_values_bring_together(owners, circles, compared):
-    client = SimpleNamespace(_uid=0, process_index=lambda: 0)
-    process_map = ProcessMap(client, (2, 2), [(owner,) for owner in owners])
-    assert process_map.here == tuple(i for i, owner in enumerate(owners) if owner == 0)
-    assert list(process_map.meeting_sets()) == circles
-    for named, processes in compared.items():
-        across = process_map.sharers(named, ("x", "y"))
-        assert (None if across is None else across.processes) == processes

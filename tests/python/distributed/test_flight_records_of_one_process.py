@@ -6,11 +6,13 @@ import re
 import socket
 
 import pytest
-from artifex_devices._core import internal
+from artifex_devices.distributed.consistency import CAME
 from artifex_devices.distributed.flight_records import FlightRecords, last_operations, read_job
+from artifex_devices.distributed.local_peers import LocalMeeting, LocalPeers
 from artifex_devices.distributed.timeline import Timeline
 from artifex_devices.errors import CollectiveError
 from clock_transport import ClockTransport, never
+from shared_worlds import lanes_of
 
 
 @pytest.fixture
@@ -68,20 +70,15 @@ def test_an_event_has_the_text_digest_and_line_of_its_own_meeting(records):
 
 
 def test_a_meeting_through_shared_memory_ends_its_event_where_all_have_come(records):
-    files = [internal.create_lanes(2) for _ in range(2)]
-    here, there = (internal.SharedLanes(place, files) for place in range(2))
-    for file in files:
-        os.close(file)
-    mine = internal.SharedMeeting(here, [1], 0, 7, 500)
-    other = internal.SharedMeeting(there, [0], 1, 7, 500)
+    mine, other = (LocalMeeting(LocalPeers(lanes, (0, 1)), i, (0, 1)) for i, lanes in enumerate(lanes_of(2)))
     group = records.group((0, 1))
-    other.start(1, b"digest", b"theirs", "psum")
-    assert mine.meet(1, b"digest", b"mine", "psum", group) == [b"mine", b"theirs"]
-    other.start(1, b"digest", b"theirs", "psum")
-    assert mine.meet(kind=1, digest=b"digest", payload=b"mine", text="psum", flight=group) == [b"mine", b"theirs"]
-    assert mine.meet(1, b"other", b"mine", "pmax", group) is None  # nobody has come
+    for _ in range(2):
+        other.start(CAME, b"digest", b"theirs", "psum")
+        assert mine.meet(b"digest", b"mine", "psum", group) == [b"mine", b"theirs"]
+        assert other.done()
+    assert mine.meet(b"other", b"mine", "pmax", group) is None  # nobody has come
     assert group.last == 3
-    other.start(1, b"digest", b"theirs", "psum")
+    other.start(CAME, b"digest", b"theirs", "psum")
     assert events_of(records) == [
         ("meeting", "psum", "done"),
         ("meeting", "psum", "done"),

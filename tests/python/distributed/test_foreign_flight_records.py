@@ -4,7 +4,6 @@
 import struct
 
 import pytest
-from artifex_devices._core import internal
 from artifex_devices.command_line import main
 from artifex_devices.distributed.flight_records import compare, read_job
 from artifex_devices.distributed.timeline import Timeline
@@ -44,12 +43,11 @@ def test_members_with_a_record_that_never_came_are_behind(tmp_path):
 def test_a_timeline_of_many_meetings_copies_the_events_once(tmp_path, monkeypatch):
     for process in (0, 1):
         write_record(tmp_path, ["0-1"] * 1024, process=process, count=2, host=f"host{process}")
-    accesses = []
-    events = internal.FlightRecord.events
-    monkeypatch.setattr(
-        internal.FlightRecord, "events", property(lambda self: accesses.append(1) or events.__get__(self))
-    )
-    timeline = Timeline(read_job(tmp_path))
+    records, accesses = read_job(tmp_path), []
+    of_records = type(records[0])
+    events = of_records.events
+    monkeypatch.setattr(of_records, "events", property(lambda self: accesses.append(1) or events.__get__(self)))
+    timeline = Timeline(records)
     timeline.waits, timeline.trace(), timeline.summary()
     assert len(timeline.meetings) == 1024
     assert len(accesses) == 2

@@ -32,7 +32,7 @@ from artifex_devices.doctor import Section, libraries
 from artifex_devices.doctor import machine as machine_facts
 from artifex_devices.doctor.advice import findings
 from artifex_devices.doctor.libraries import distributed, mpi
-from artifex_devices.doctor.machine import cgroup, environment_variables, memory, speed
+from artifex_devices.doctor.machine import cgroup, environment_variables, speed
 
 SCHEMA = json.loads((resources.files("artifex_devices.doctor") / "report.schema.json").read_text(encoding="utf-8"))
 
@@ -101,6 +101,30 @@ def test_what_a_machine_does_not_have_is_not_known(tmp_path: Path) -> None:
     for name in ("packages", "cores", "l3_caches"):
         assert (section.value(name), section.facts[name].problem) == (None, "hwloc reports none")
     assert section.facts["cpu_model"].problem == "/proc/cpuinfo cannot be read (No such file or directory)"
+
+
+def test_caches_of_several_sizes_are_listed() -> None:
+    sizes = (("L2Cache", 1), ("L2Cache", 2), ("L2Cache", 1), ("L1Cache", 0), ("Core", 5))
+    described: Any = SimpleNamespace(objects=[{"type": kind, "bytes": size, "model": None} for kind, size in sizes])
+    assert machine_facts._caches(described) == {"L2": [1, 2]}
+    assert machine_facts._caches(ad.Machine.from_synthetic("numa:2 pu:2")) == {}
+
+
+@pytest.mark.parametrize(
+    ("packages", "cpuinfo", "found"),
+    [
+        (["By hwloc"], "model name : B\n", "By hwloc"),
+        ([], "processor : 0\nmodel name : \nmodel name\t: Fast CPU \nmodel name: B\n", "Fast CPU"),
+        ([], "processor : 0\n", "/proc/cpuinfo names no model"),
+    ],
+)
+def test_the_model_is_that_of_hwloc_or_the_first_one_of_the_system(
+    packages: list[str], cpuinfo: str, found: str, tmp_path: Path
+) -> None:
+    described: Any = SimpleNamespace(objects=[{"type": "Package", "bytes": 0, "model": name} for name in packages])
+    write(tmp_path, {"proc/cpuinfo": cpuinfo})
+    model, _, problem = machine_facts._cpu_model(described, SystemFiles(tmp_path))
+    assert (model or problem) == found
 
 
 def test_a_process_that_stands_alone_says_why_it_has_no_rank(report: doctor.Report) -> None:
@@ -196,7 +220,7 @@ def test_memory_is_read_from_its_files(tmp_path: Path) -> None:
             "sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n",
         },
     )
-    section = memory(ad.Machine.live(), SystemFiles(tmp_path))
+    section = doctor.examine(measure=False, root=tmp_path).sections["memory"]
     assert section.value("total") == 4096 * 1024
     assert section.value("available") == 1024 * 1024
     assert section.value("hugetlb_pages") == 7
@@ -211,7 +235,7 @@ def test_memory_is_read_from_its_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("mask", "may"), [("000001fffeffffff", True), ("0000000000004000", True), ("0", False)])
 def test_privileged_processes_lock_without_limit(mask: str, may: bool, tmp_path: Path) -> None:
     write(tmp_path, {"proc/self/status": f"Name:\tpython\nCapEff:\t{mask}\n"})
-    assert memory(ad.Machine.live(), SystemFiles(tmp_path)).value("locks_without_limit") is may
+    assert doctor.examine(measure=False, root=tmp_path).sections["memory"].value("locks_without_limit") is may
 
 
 def test_limits_of_a_cgroup_name_their_files(tmp_path: Path) -> None:

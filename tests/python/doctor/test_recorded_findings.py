@@ -10,7 +10,6 @@ from typing import Any
 import artifex_devices as ad
 import pytest
 from artifex_devices import doctor
-from artifex_devices._hardware.system_files import SystemFiles
 from artifex_devices.command_line import doctor as doctor_command
 from artifex_devices.command_line.doctor import report_lines
 from artifex_devices.doctor import Section, machine
@@ -156,47 +155,16 @@ def test_the_last_line_counts_findings(serious: int, hints: int, text: str) -> N
     assert doctor_command.verdict(report) == text
 
 
-def write(root: Any, files: dict[str, str]) -> SystemFiles:
+def write(root: Any, files: dict[str, str]) -> None:
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    return SystemFiles(root)
-
-
-def test_recorded_facts_of_a_described_machine(tmp_path: Any) -> None:
-    sections = {}
-    for name in ("pack:2 numa:1 l3:1(size=8388608) l2:2(size=1048576) core:1 pu:2", "numa:2 pu:2"):
-        described = ad.Machine.from_synthetic(name)
-        sections[name] = machine._caches(described)
-    assert sections == {
-        "pack:2 numa:1 l3:1(size=8388608) l2:2(size=1048576) core:1 pu:2": {"L3": 8 << 20, "L2": 1 << 20},
-        "numa:2 pu:2": {},
-    }
-    rows: Any = SimpleNamespace(
-        objects=[
-            {"type": "L2Cache", "bytes": 1, "model": None},
-            {"type": "L2Cache", "bytes": 2, "model": None},
-            {"type": "L2Cache", "bytes": 1, "model": None},
-            {"type": "L1Cache", "bytes": 0, "model": None},
-            {"type": "Core", "bytes": 5, "model": "no"},
-        ]
-    )
-    assert machine._caches(rows) == {"L2": [1, 2]}
-    files = write(tmp_path, {"proc/cpuinfo": "processor : 0\nmodel name : \nmodel name\t: Fast CPU \nmodel name: B\n"})
-    assert machine._cpu_model(rows, files) == ("Fast CPU", "/proc/cpuinfo", None)
-    rows.objects.append({"type": "Package", "bytes": 0, "model": "By hwloc"})
-    assert machine._cpu_model(rows, files)[0] == "By hwloc"
-    rows.objects.pop()
-    files = write(tmp_path / "b", {"proc/cpuinfo": "processor : 0\n"})
-    assert machine._cpu_model(rows, files) == (None, "/proc/cpuinfo", "/proc/cpuinfo names no model")
-    missing = machine._cpu_model(rows, SystemFiles(tmp_path / "c"))[2]
-    assert missing == "/proc/cpuinfo cannot be read (No such file or directory)"
 
 
 def test_memory_has_units_and_sources(tmp_path: Any) -> None:
     names = ("MemTotal", "MemAvailable", "SwapTotal", "HugePages_Total", "HugePages_Free", "Hugepagesize")
     lines = [f"{name}: {10 + i}{' kB' if 'HugePages' not in name else ''}" for i, name in enumerate(names)]
-    files = write(
+    write(
         tmp_path,
         {
             "proc/meminfo": "\n".join(lines),
@@ -206,7 +174,8 @@ def test_memory_has_units_and_sources(tmp_path: Any) -> None:
             "proc/sys/kernel/numa_balancing": "1\n",
         },
     )
-    section = machine.memory(ad.Machine.live(), files)
+    sections = doctor.examine(measure=False, root=tmp_path).sections
+    section = sections["memory"]
     found = {name: (fact.value, fact.unit) for name, fact in section.facts.items()}
     assert [found[name] for name in ("total", "available", "swap")] == [(n << 10, "bytes") for n in (10, 11, 12)]
     assert [found[name] for name in ("hugetlb_pages", "hugetlb_free")] == [(13, None), (14, None)]
@@ -215,7 +184,7 @@ def test_memory_has_units_and_sources(tmp_path: Any) -> None:
     assert found["huge_page_defrag"] == ("plain", None)
     assert found["usable"] == (ad.Machine.live().usable_memory_bytes, "bytes")
     assert found["locks_without_limit"] == (False, None)  # bit 14 is not set
-    policy = machine.memory_policy(files)
+    policy = sections["numa_policy"]
     assert policy.value("balancing") == "1"
     assert set(policy.facts) == {"policy", "nodes", "balancing"}
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from artifex_devices import doctor
-from artifex_devices.command_line.doctor import _words
+from artifex_devices.command_line.doctor import report_lines
 from artifex_devices.doctor.libraries import mpi
 
 
@@ -13,7 +13,7 @@ from artifex_devices.doctor.libraries import mpi
     ("value", "unit", "lines"),
     [
         (True, "", ["true"]),
-        (None, "", ["null"]),
+        ([None], "", ["null"]),
         ([], "", ["none"]),
         ({}, "", ["none"]),
         (["a" * 29, "b" * 29], "", ["a" * 29 + ", " + "b" * 29]),  # 60 characters
@@ -30,7 +30,11 @@ from artifex_devices.doctor.libraries import mpi
     ],
 )
 def test_words_of_a_value(value, unit, lines):
-    assert _words(value, unit) == lines
+    section = doctor.Section("Title", {"name": doctor.Fact(value, "a test", unit)})
+    found = report_lines(doctor.Report("today", {"title": section}, []), 200)
+    first, *more = found[found.index("Title") + 1 : found.index("Findings") - 1]
+    assert first.split(maxsplit=1) == ["name", f"{lines[0]}  [a test]"]
+    assert [line.strip() for line in more] == lines[1:]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import artifex_devices as ad
 import pytest
-from artifex_devices import accelerators
+from artifex_devices import accelerators, device_placement
 from artifex_devices._hardware import batch_size
 
 recommend = ad.get_batch_size_recommendation
@@ -74,3 +74,21 @@ def test_a_device_of_this_machine_by_its_own_name(platform: str, kind: str, crit
 
 def test_a_placement_takes_its_own_devices_hardware() -> None:
     assert ad.DevicePlacement().get_batch_size_recommendation() == recommend("cpu")
+
+
+def test_a_chip_of_the_catalogue_alone_is_judged_by_what_is_recommended_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    placement = ad.DevicePlacement()
+    monkeypatch.setattr(batch_size, "_hardware_of", lambda device: batch_size._named("NVIDIA H200"))
+    monkeypatch.setattr(device_placement, "detect_hardware_type", lambda device: ad.HardwareType.UNKNOWN)
+    placement.default_device = ad.devices()[1]
+    assert placement.hardware_type is ad.HardwareType.UNKNOWN
+    advice = placement.get_batch_size_recommendation()
+    assert advice.critical_batch_size == 206
+    numbers = f"(minimum {advice.min_batch_size}, critical 206, optimum {advice.optimal_batch_size})"
+    assert placement.validate_batch_size(205) == (
+        True,
+        "Batch size 205 is below critical 206 for NVIDIA H200 SXM: it works, but does not reach the roofline "
+        f"{numbers}",
+    )

@@ -2,6 +2,7 @@
 """visualize_sharding and visualize_array_sharding: colour where it shows, plain text elsewhere."""
 
 import io
+import re
 import subprocess
 import sys
 
@@ -32,7 +33,8 @@ def test_in_colour_where_the_output_shows_it(named, capsys, monkeypatch):
     from rich.text import Text
 
     assert Text.from_ansi(text).plain.splitlines() == PLAIN.splitlines()
-    assert text.count("\x1b[30;48;2;") == 4  # black letters, four grounds
+    grounds = ("156;197;226", "217;226;156", "215;156;226", "156;226;194")
+    assert re.findall(r"\x1b\[30;48;2;([\d;]+)m", text) == list(grounds)  # black letters, four light grounds
     ad.debug.visualize_sharding((16,), named("y"), use_color=False)
     assert capsys.readouterr().out == PLAIN
 
@@ -54,10 +56,18 @@ def test_a_colour_map_decides(named, capsys, monkeypatch):
     assert "\x1b[37;48;2;0;0;0m" in text  # white letters on black
     assert "\x1b[30;48;2;191;191;191m" in text
     # The letters are black on what is brighter than 110 of 255, by the weights of ITU-R BT.601.
-    for red, green, blue, letters in ((110, 110, 110, 37), (111, 111, 111, 30), (255, 0, 0, 37), (0, 255, 0, 30)):
+    for red, green, blue, letters in (
+        (110, 110, 110, 37),
+        (111, 111, 111, 30),
+        (255, 0, 0, 37),
+        (0, 255, 0, 30),
+        (0, 0, 255, 37),
+    ):
         colour = (red / 255, green / 255, blue / 255, 1.0)
         ad.debug.visualize_sharding((16,), named("y"), color_map=lambda _, colour=colour: colour)
         assert f"\x1b[{letters};48;2;{red};{green};{blue}m" in capsys.readouterr().out
+    ad.debug.visualize_sharding((16,), named("y"), color_map=lambda _: (2.0, -1.0, 0.5))  # outside of 0 to 1
+    assert "\x1b[37;48;2;255;0;128m" in capsys.readouterr().out
 
 
 def test_no_color_is_respected(named, capsys, monkeypatch):

@@ -17,9 +17,7 @@ from artifex_devices import (
     HardwareType,
     NamedSharding,
     P,
-    device_placement,
 )
-from artifex_devices._hardware import batch_size
 
 TABLE = {
     HardwareType.TPU_V5E: (64, 256, 240, "Critical batch size for reaching roofline"),
@@ -199,24 +197,6 @@ def test_assigned_hardware_is_what_batch_sizes_are_checked_against() -> None:
     )
     assert placement.validate_batch_size(298) == (True, f"Batch size 298 is acceptable for h100 {numbers}")
     assert placement.validate_batch_size(320) == (True, f"Batch size 320 is optimal for h100 {numbers}")
-
-
-def test_a_chip_of_the_catalogue_alone_is_judged_by_what_is_recommended_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    placement = DevicePlacement()
-    monkeypatch.setattr(batch_size, "_hardware_of", lambda device: batch_size._named("NVIDIA H200"))
-    monkeypatch.setattr(device_placement, "detect_hardware_type", lambda device: HardwareType.UNKNOWN)
-    placement.default_device = ad.devices()[1]
-    assert placement.hardware_type is HardwareType.UNKNOWN
-    advice = placement.get_batch_size_recommendation()
-    assert advice.critical_batch_size == 206
-    numbers = f"(minimum {advice.min_batch_size}, critical 206, optimum {advice.optimal_batch_size})"
-    assert placement.validate_batch_size(205) == (
-        True,
-        "Batch size 205 is below critical 206 for NVIDIA H200 SXM: it works, but does not reach the roofline "
-        f"{numbers}",
-    )
 
 
 def test_validate_takes_every_integer() -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from artifex_devices import cluster, mesh_utils, models
-from artifex_devices._base.text import count_text
 from artifex_devices.models import Operation, Optimizer, StepModel, Tensor
 from artifex_devices.planner import plan_collective, plan_step
 from artifex_devices.sharding import Mesh
@@ -552,9 +551,3 @@ def test_regimes_agree_with_plans_of_their_batches(rules, sequence, keep, gpus):
             near = min(abs(tokens / each.tokens_from - 1) for each in regimes if each.tokens_from) if regimes[1:] else 1
             assert at.bound == bound or near < 1e-9
         assert other.seconds.serial >= other.seconds.overlapped * (1 - 1e-12)
-
-
-def test_counts_have_four_digits_and_a_unit_of_a_thousand():
-    found = [count_text(value) for value in (9999, 10_000, 999_999, 1e6, 1e9, 1e12, 999_999_999_999_999, 1e15, 1e18, 0)]
-    assert found == ["9999", "10k", "1000k", "1M", "1G", "1T", "1000T", "1P", "1000P", "0"]
-    assert [count_text(value) for value in (float("inf"), -5e6, 0.123456)] == ["inf", "-5e+06", "0.1235"]

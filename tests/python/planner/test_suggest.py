@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from artifex_devices import cluster, mesh_utils, models
-from artifex_devices._base.text import seconds_text
 from artifex_devices.accelerators import source_notes
 from artifex_devices.planner import plan_step, suggest
 from artifex_devices.sharding import Mesh
@@ -210,59 +210,58 @@ def test_small_batches_need_data_and_tensor_parallelism():
 # --- Why ---
 
 
+TIME = re.compile(r"([\d,.]+) ([num]?s)\b")
+
+
+def check_why(option, text, *seconds):
+    """The reason is this text with times in the place of #, and their seconds are these."""
+    assert TIME.sub("#", option.why).startswith(text)
+    units = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+    found = [float(number.replace(",", "")) * units[unit] for number, unit in TIME.findall(option.why)]
+    assert found[: len(seconds)] == pytest.approx(seconds, rel=1e-3)
+
+
 def test_the_reason_is_the_difference_to_the_one_before():
     found = suggest(models.mlp(embed=1024, mlp=4096, layers=4, tokens=2**16), cluster.tpu("v5e", (4, 4)), 2)
     first, second = (option.plan for option in found.options)
-    assert found.options[0].why == f"bound by compute: {seconds_text(first.seconds.compute)} of FLOPs"
+    check_why(found.options[0], "bound by compute: # of FLOPs", first.seconds.compute)
 
     def spent(plan, op):
         return sum(each.seconds for each in plan.collectives if each.op == op)
 
     assert first.seconds.overlapped == second.seconds.overlapped
     more = second.seconds.serial - first.seconds.serial
-    reduced = spent(second, "all_reduce")
-    gathered = spent(first, "all_gather")
-    scattered = spent(first, "reduce_scatter")
-    products = more - (second.seconds.network - first.seconds.network)
-    assert found.options[1].why == (
-        f"as fast if all overlaps, {seconds_text(more)} more if nothing does: {seconds_text(reduced)} more in "
-        f"all-reduces of gradients of weights over data, {seconds_text(gathered)} less in all-gathers of weights, "
-        f"{seconds_text(scattered)} less in reduce-scatters of gradients of weights, {seconds_text(products)} more in "
-        "products"
+    text = (
+        "as fast if all overlaps, # more if nothing does: # more in all-reduces of gradients of weights over data, "
+        "# less in all-gathers of weights, # less in reduce-scatters of gradients of weights, # more in products"
     )
+    parts = (spent(second, "all_reduce"), spent(first, "all_gather"), spent(first, "reduce_scatter"))
+    check_why(found.options[1], text, more, *parts, more - (second.seconds.network - first.seconds.network))
 
 
 def test_reasons_of_steps_bound_by_the_network():
     pod = cluster.tpu("v5e", (16, 16))
     found = suggest(models.transformer("llama-2-7b", batch=64, sequence=4096), pod, 4)
-    first, second, third, fourth = (option.plan for option in found.options)
-    assert found.options[0].why == f"bound by network: {seconds_text(first.seconds.network)} of collectives"
-    assert found.options[1].why == (
-        f"{seconds_text(second.seconds.overlapped - first.seconds.overlapped)} more: "
-        f"{seconds_text(second.seconds.compute)} of FLOPs on a device, not {seconds_text(first.seconds.compute)}"
-    )
-    assert found.options[2].why.startswith(
-        f"{seconds_text(third.seconds.overlapped - second.seconds.overlapped)} more: bound by network "
-        f"({seconds_text(third.seconds.network)}), no longer by compute; "
-    )
-    assert found.options[3].why.startswith(
-        f"{seconds_text(fourth.seconds.overlapped - third.seconds.overlapped)} more: "
-    )
+    first, second, third, fourth = (option.plan.seconds for option in found.options)
+    check_why(found.options[0], "bound by network: # of collectives", first.network)
+    more = second.overlapped - first.overlapped
+    check_why(found.options[1], "# more: # of FLOPs on a device, not #", more, second.compute, first.compute)
+    more = third.overlapped - second.overlapped
+    check_why(found.options[2], "# more: bound by network (#), no longer by compute; ", more, third.network)
+    check_why(found.options[3], "# more: ", fourth.overlapped - third.overlapped)
     assert " more in all-gathers of weights over data" in found.options[3].why
     large = found.too_large
-    gain = first.seconds.overlapped - large.plan.seconds.overlapped
-    assert large.why == f"does not fit: 23.4 of 16.0 GiB; {seconds_text(gain)} less than 1"
+    gain = first.overlapped - large.plan.seconds.overlapped
+    check_why(large, "does not fit: 23.4 of 16.0 GiB; # less than 1", gain)
     assert not large.plan.fits
 
 
 def test_without_overlap_all_seconds_count():
     found = suggest(MLP, cluster.tpu("v5e", (2, 4)), 2, overlap=False)
-    first, second = (option.plan for option in found.options)
-    network = first.seconds.network
-    assert found.options[0].why == (
-        f"{seconds_text(network)} of collectives after {seconds_text(first.seconds.serial - network)} of products"
-    )
-    assert found.options[1].why.startswith(f"{seconds_text(second.seconds.serial - first.seconds.serial)} more: ")
+    first, second = (option.plan.seconds for option in found.options)
+    parts = (first.network, first.serial - first.network)
+    check_why(found.options[0], "# of collectives after # of products", *parts)
+    check_why(found.options[1], "# more: ", second.serial - first.serial)
 
 
 def test_where_nothing_fits_the_smallest_is_shown():

@@ -11,7 +11,6 @@ import threading
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices._core import internal
 
 
 @pytest.fixture
@@ -34,11 +33,9 @@ def test_uncommitted_data_goes_there(devices):
         assert where() == where(np.ones(4)) == 3
         placed = ad.device_put({"a": np.ones(2), "b": [1, None]}, {"a": None, "b": None})
         assert placed["a"].devices() == placed["b"][0].devices() == {devices[3]}
-        assert internal.default_device() == devices[3]
         assert ad.config.jax_default_device == devices[3]
     assert where() == 0
     assert ad.config.jax_default_device is None
-    assert internal.default_device() == devices[0]
 
 
 def test_what_has_a_place_keeps_it(devices, line):

@@ -82,5 +82,6 @@ def test_a_mesh_that_is_left_out_of_order_is_left():
     with line:
         with pytest.raises(RuntimeError, match="Mesh: a mesh was left that is not the innermost one entered"):
             own.close()
-        assert ad._core.internal.entered_meshes() == (line,)
-    assert ad._core.internal.entered_meshes() == ()
+        assert ad.lax.with_sharding_constraint(np.ones(8), ad.P("z")).sharding.mesh == line
+    with pytest.raises(RuntimeError, match=r"P\('z',\) needs a mesh and none is set"):
+        ad.lax.with_sharding_constraint(np.ones(8), ad.P("z"))

@@ -11,7 +11,6 @@ import warnings
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices._core import internal
 
 
 @pytest.fixture(autouse=True)
@@ -52,12 +51,14 @@ def test_strides_are_kept_in_order():
         assert np.asarray(ad.device_put(source)).tolist() == source.tolist()
 
 
-def test_the_helper_for_assembly():
-    x = np.arange(3)
-    assert internal.narrowed(x, "make_array_from_callback") is x
+@pytest.mark.parametrize(("wide", "narrow"), [(np.int64, np.int32), (np.float16, np.float16)])
+def test_blocks_of_a_callback_are_narrowed(devices, wide, narrow):
+    def dtype_of_array():
+        return ad.make_array_from_callback((3,), ad.SingleDeviceSharding(devices[0]), lambda _: np.ones(3, wide)).dtype
+
+    assert dtype_of_array() == wide
     with ad.enable_x64(False):
-        assert internal.narrowed(x, "make_array_from_callback").dtype == np.int32
-        assert internal.narrowed(np.float16(2), "make_array_from_callback").dtype == np.float16
+        assert dtype_of_array() == narrow
 
 
 def test_scopes_nest_decorate_and_stay_in_their_thread():

@@ -4,12 +4,15 @@
 Threads of this process play the processes; tests/distributed has real ones.
 """
 
+from types import SimpleNamespace
+
 import artifex_devices as ad
 import numpy as np
 import pytest
 import shared_worlds
 from artifex_devices import P, lax
 from artifex_devices._spmd import chain, result_check
+from artifex_devices._spmd.process_groups import ProcessMap
 from artifex_devices.distributed import transport
 from crossing_programs import DTYPES, expected, mesh_of, run
 from shared_worlds import Job, check_value
@@ -374,3 +377,24 @@ def test_replicated_outputs_are_hashed_unless_they_come_from_one_collective(monk
     results = sum_of(lambda index: body)
     assert [(made.tolist(), total) for made, total in results] == [([6.0 + bool(hashed)], 6.0)] * 2
     assert seen == [[7.0]] * hashed
+
+
+@pytest.mark.parametrize(
+    ("owners", "circles", "compared"),
+    [
+        # Of a mesh of 2 x 2: a process for each participant, for each row, each diagonal, and three processes.
+        ((0, 1, 2, 3), [(0, 1, 2, 3), (0, 2), (0, 1)], {"x": (0, 1), "y": (0, 2), "": (0, 1, 2, 3), "xy": None}),
+        ((0, 0, 1, 1), [(0, 1)], {"x": None, "y": (0, 1), "": (0, 1), "xy": None}),
+        ((0, 1, 1, 0), [(0, 1)], {"x": (0, 1), "y": (0, 1), "": (0, 1), "xy": None}),
+        ((0, 1, 1, 2), [(0, 1, 2)], {"x": None, "y": None, "": (0, 1, 2), "xy": None}),
+        ((0, 0, 0, 0), [(0,)], {"x": None, "y": None, "": None, "xy": None}),
+    ],
+)
+def test_the_processes_that_collectives_and_equal_values_bring_together(owners, circles, compared):
+    client = SimpleNamespace(_uid=0, process_index=lambda: 0)
+    process_map = ProcessMap(client, (2, 2), [(owner,) for owner in owners])
+    assert process_map.here == tuple(i for i, owner in enumerate(owners) if owner == 0)
+    assert list(process_map.meeting_sets()) == circles
+    for named, processes in compared.items():
+        across = process_map.sharers(named, ("x", "y"))
+        assert (None if across is None else across.processes) == processes

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from artifex_devices import _core, _planner
 
+RUNTIME = Path(_core.__file__).with_name("lib") / "libartifex_devices.so"
 TOOL = Path(__file__).resolve().parents[3] / "tools" / "check_hardening.py"
 
 # Stands on the stack and is written to elsewhere; the index is checked by the standard library.
@@ -62,9 +63,14 @@ def problems_of(tool, tmp_path, capsys):
 
 
 def test_the_extensions_and_the_runtime_are_hardened(tool, capsys):
-    runtime = Path(_core.__file__).with_name("lib") / "libartifex_devices.so"
-    code = tool.main([_core.__file__, _planner.__file__, str(runtime)])
+    code = tool.main([_core.__file__, _planner.__file__, str(RUNTIME)])
     assert (code, capsys.readouterr().out) == (0, "")
+
+
+def test_the_runtime_links_nothing_of_cuda(tool):
+    needed = tool.read_library(RUNTIME.read_bytes()).words[tool.NEEDED]
+    assert "libc.so.6" in needed
+    assert [name for name in needed if "cu" in name or "nv" in name] == []
 
 
 def test_a_hardened_library_has_no_problem(problems_of):

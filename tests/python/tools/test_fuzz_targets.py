@@ -10,7 +10,6 @@ from pathlib import Path
 import artifex_devices as ad
 import pytest
 from artifex_devices import cluster, xla_client
-from artifex_devices._base.toml import line_of
 from artifex_devices.device_manager.process_settings import merged_flags
 
 FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
@@ -98,11 +97,6 @@ def test_hundreds_of_wrong_keys_are_found_at_once(tmp_path):
 def test_flags_follow_a_quote_that_is_not_closed():
     assert merged_flags('--a="1 2', "--b=3") == ('--a="1 2" --b=3', [])
     assert merged_flags("--a='\"1", "--b='2 ") == ("--a='\"1' --b='2 '", [])
-
-
-def test_a_statement_too_long_to_be_looked_through_has_no_line():
-    assert line_of("a = [\n" + "1, 1, 1, 1,\n" * 100 + "]\nz = 1", "z") == 103
-    assert line_of("a = [\n" + "1, 1, 1, 1,\n" * 1900 + "]\nz = 1", "z") is None
 
 
 def test_a_path_that_is_not_utf8_is_refused():

@@ -11,9 +11,10 @@ from collections import OrderedDict, defaultdict, namedtuple
 
 import artifex_devices as ad
 import pytest
-from artifex_devices import tree_util
-from artifex_devices._tree.treedef import LEAF, from_pickle
+from artifex_devices import tree_util, unpickle
 from artifex_devices.tree_util import DictKey, GetAttrKey, Partial, PyTreeDef, SequenceKey
+
+LEAF = tree_util.tree_structure(1)
 
 Point = namedtuple("Point", "x y")
 
@@ -148,16 +149,16 @@ def test_data_that_children_do_not_fit_are_refused():
     ],
 )
 def test_pickles_that_form_no_structure_are_refused(node, count):
-    assert refused(lambda: from_pickle(node, count)).startswith(
+    assert refused(lambda: unpickle.tree_structure(node, count)).startswith(
         "PyTreeDef: the pickle's nodes or its number of leaves do not form a structure; expected the pickle of a"
     )
 
 
 def test_pickles_of_older_versions_are_read():
-    assert from_pickle(None, 1) == LEAF
-    assert from_pickle((list, None, 2), 2) == tree_util.tree_structure([1, 2])
-    assert from_pickle((type(None), None, 0), 0) == tree_util.tree_structure(None)
-    assert from_pickle((dict, ("a",), 1), 1) == tree_util.tree_structure({"a": 1})
+    assert unpickle.tree_structure(None, 1) == LEAF
+    assert unpickle.tree_structure((list, None, 2), 2) == tree_util.tree_structure([1, 2])
+    assert unpickle.tree_structure((type(None), None, 0), 0) == tree_util.tree_structure(None)
+    assert unpickle.tree_structure((dict, ("a",), 1), 1) == tree_util.tree_structure({"a": 1})
 
 
 class Pair:

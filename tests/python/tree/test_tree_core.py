@@ -5,7 +5,6 @@ import sys
 
 import pytest
 from artifex_devices import tree, tree_util
-from artifex_devices._core import internal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,13 +172,3 @@ def test_structures_that_somebody_made_up_are_refused(node):
     made_up = tree_util.PyTreeDef(node, 1)
     with pytest.raises(TypeError, match="PyTreeDef: a node is not"):
         made_up.unflatten([1])
-
-
-def test_the_compiled_functions_check_their_arguments():
-    for function in (internal.tree_open, internal.tree_build, internal.tree_collect):
-        with pytest.raises(TypeError, match="arguments; expected"):
-            function(1)
-    with pytest.raises(TypeError, match="got a tuple; expected a list"):
-        internal.tree_build(None, (), print)
-    with pytest.raises(TypeError, match="got a list; expected a set"):
-        internal.tree_open([], [], print, None, None)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bound on BLAS threads: set for a block, restored however the block ends."""
 
+import os
 import sys
 import threading
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import threadpoolctl
+from artifex_devices._base import blas_threads as module
 from artifex_devices._base.blas_threads import shared_cores
 
 
@@ -66,7 +68,6 @@ def test_no_code_runs_when_a_block_that_has_ended_is_dropped(three):
 def test_an_error_on_the_way_in_leaves_nothing_set(three, monkeypatch):
     with shared_cores(10_000):
         pass  # the module knows the BLAS libraries from here on
-    from artifex_devices._base import blas_threads as module
 
     libraries = [library for library in module._controller.lib_controllers if library.user_api == "blas"]
 
@@ -98,3 +99,14 @@ def test_an_error_on_the_way_in_leaves_nothing_set(three, monkeypatch):
     with shared_cores(10_000):  # `block` lives, and holds nothing
         assert set(blas_threads()) == {1}
     assert set(blas_threads()) == {3}
+
+
+@pytest.mark.parametrize("value", [None, "FALSE"])
+def test_the_variable_that_threadpoolctl_sets_is_removed_unless_it_was_set_before(value, monkeypatch):
+    name = "KMP_DUPLICATE_LIB_OK"
+    monkeypatch.delitem(sys.modules, "threadpoolctl", raising=False)
+    monkeypatch.setenv(name, value or "")
+    if value is None:
+        monkeypatch.delenv(name)
+    module._new_controller()
+    assert os.environ.get(name) == value
