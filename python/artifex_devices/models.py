@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from numpy.typing import DTypeLike
+
 from artifex_devices._base.checks import check_number, failure, wrong_type, wrong_value
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
@@ -35,7 +37,7 @@ def transformer(
     keep: str | Iterable[str] = "products",
     optimizer: Optimizer | None = ADAM,
     cache: int = 0,
-    dtype: Any = "bfloat16",
+    dtype: DTypeLike | None = "bfloat16",
     capacity_factor: float = 1,
 ) -> StepModel:
     """Describes a step of a decoder, dense or with experts.
@@ -147,7 +149,13 @@ def transformer(
 
 
 def mlp(
-    *, embed: int, mlp: int, layers: int, tokens: int, optimizer: Optimizer | None = ADAM, dtype: Any = "bfloat16"
+    *,
+    embed: int,
+    mlp: int,
+    layers: int,
+    tokens: int,
+    optimizer: Optimizer | None = ADAM,
+    dtype: DTypeLike | None = "bfloat16",
 ) -> StepModel:
     """Describes layers of two matrices, as in the scaling book's chapter on training: In * W_in -> Tmp * W_out -> Out.
 
@@ -187,7 +195,7 @@ def moe(
     tokens: int,
     capacity_factor: float = 1,
     optimizer: Optimizer | None = ADAM,
-    dtype: Any = "bfloat16",
+    dtype: DTypeLike | None = "bfloat16",
 ) -> StepModel:
     """Describes layers of experts, each a gated MLP: a router, tokens to their experts, three matrices, tokens back.
 
@@ -258,7 +266,7 @@ def _inexact(shape: TransformerShape, tokens: int) -> list[str]:
     return [text for text, is_there in found.items() if is_there]
 
 
-def _kept(keep: Any) -> frozenset[str]:
+def _kept(keep: object) -> frozenset[str]:
     expected = f"{', '.join(map(repr, _KEPT))} or names of tensors"
     if isinstance(keep, str):
         if keep not in _KEPT:
@@ -270,7 +278,7 @@ def _kept(keep: Any) -> frozenset[str]:
     return frozenset(names)
 
 
-def _factor(operation: str, factor: Any) -> float:
+def _factor(operation: str, factor: object) -> float:
     """Returns a capacity factor as a Python number above 0 and below 2**62."""
     operation = f"models.{operation}"
     value = check_number(operation, "capacity_factor", plain(factor), "write 1", above=0, expected="a number above 0")
@@ -279,7 +287,7 @@ def _factor(operation: str, factor: Any) -> float:
     return value
 
 
-def _expert_places(operation: str, experts: int, experts_per_token: int, tokens: int, factor: Any) -> int:
+def _expert_places(operation: str, experts: int, experts_per_token: int, tokens: int, factor: object) -> int:
     """Returns the number of places of one expert."""
     places = tokens * experts_per_token * _factor(operation, factor) / experts
     if places < 1 or places != int(places):

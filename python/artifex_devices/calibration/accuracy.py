@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artifex_devices._base.checks import check_int, wrong_value
 from artifex_devices._base.public_path import public
@@ -194,7 +195,7 @@ def check_rows(
     return CalibrationCheck(calibration, tuple(rows), date, notes)
 
 
-def _reshards(calibration: Calibration, host: Any, shapes: Sequence[tuple[int, int]]) -> Iterator[_Prediction]:
+def _reshards(calibration: Calibration, host: NDArray[Any], shapes: Sequence[tuple[int, int]]) -> Iterator[_Prediction]:
     all_devices = np.array(devices())
     flat = Mesh(all_devices, ("x",))
     square = Mesh(all_devices.reshape(2, -1), ("x", "y"))
@@ -213,7 +214,7 @@ def _reshards(calibration: Calibration, host: Any, shapes: Sequence[tuple[int, i
             yield reshard_case(name, host, shape, *ends, cache_bytes), "reshard", plan.seconds
 
 
-def _collectives(calibration: Calibration, host: Any, sizes: Sequence[int]) -> Iterator[_Prediction]:
+def _collectives(calibration: Calibration, host: NDArray[Any], sizes: Sequence[int]) -> Iterator[_Prediction]:
     mesh = Mesh(np.array(devices()), ("i",))
     for size in sizes:
         for op in BODIES:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from artifex_devices._base.argument_types import Operand
 from artifex_devices._base.checks import failure
 from artifex_devices._base.text import bytes_text
 from artifex_devices._base.timing import Repeats
@@ -118,7 +120,7 @@ def measure_calibration(rounds: int, step: Callable[[str, int], None]) -> Calibr
     return dataclasses.replace(found, notes=tuple(notes))
 
 
-def _reshards(host: Any, cache_bytes: int | None) -> Iterator[Case]:
+def _reshards(host: NDArray[Any], cache_bytes: int | None) -> Iterator[Case]:
     """Measures dense copies of all sizes, and copies with short runs on either side."""
     mesh = Mesh(np.array(devices()), ("x",))
     rows, columns, replicated = (NamedSharding(mesh, PartitionSpec(*spec)) for spec in (("x",), (None, "x"), ()))
@@ -133,7 +135,7 @@ def _reshards(host: Any, cache_bytes: int | None) -> Iterator[Case]:
         yield reshard_case(f"columns of {run} bytes to rows", host, shape, columns, rows, cache_bytes)
 
 
-def _many_copies(host: Any, cache_bytes: int | None) -> Iterator[Case]:
+def _many_copies(host: NDArray[Any], cache_bytes: int | None) -> Iterator[Case]:
     """Measures a transfer with many small copies, whose time depends on their number."""
     all_devices = np.array(devices())
     items = (640 << 10) // 4 // _MANY * _MANY
@@ -144,7 +146,7 @@ def _many_copies(host: Any, cache_bytes: int | None) -> Iterator[Case]:
     yield reshard_case(name, host, (items,), source, destination, cache_bytes)
 
 
-def _collectives(host: Any, cache_bytes: int | None) -> Iterator[Case]:
+def _collectives(host: NDArray[Any], cache_bytes: int | None) -> Iterator[Case]:
     """Measures small programs, for their latency, and sums."""
     for count in (_SMALL_GROUP, _DEVICES):
         mesh = Mesh(np.array(devices()[:count]), ("i",))
@@ -156,7 +158,7 @@ def _collectives(host: Any, cache_bytes: int | None) -> Iterator[Case]:
                 yield collective_case(op, host, size // count, mesh, cache_bytes)
 
 
-def _links(host: Any) -> tuple[Link, ...]:
+def _links(host: NDArray[Any]) -> tuple[Link, ...]:
     """Measures bytes/s from each memory to each memory."""
     with simulate(Machine.live()):
         memories: dict[int, Device] = {}
@@ -171,7 +173,7 @@ def _links(host: Any) -> tuple[Link, ...]:
         return tuple(found)
 
 
-def _fresh_page_seconds(host: Any) -> float:
+def _fresh_page_seconds(host: NDArray[Any]) -> float:
     """Measures the additional seconds per byte of a result whose memory is new to the process."""
     with simulate(1):
         place = SingleDeviceSharding(devices()[0])
@@ -184,7 +186,7 @@ def _fresh_page_seconds(host: Any) -> float:
         return float(max(0.0, fresh - reused) / values.nbytes)
 
 
-def _copied(array: Any, place: SingleDeviceSharding) -> tuple[Any, float]:
+def _copied(array: Operand, place: SingleDeviceSharding) -> tuple[Any, float]:
     """Copies an Array; returns the copy, and the seconds that it takes."""
     begin = time.perf_counter()
     copy = device_put(array, place, may_alias=False).block_until_ready()

@@ -160,7 +160,7 @@ def _is_in_job() -> bool:
     return membership is not None and len(membership[1]) > 1
 
 
-def _check_common(operation: str, rounds: Any, default: int, progress: Any) -> None:
+def _check_common(operation: str, rounds: object, default: int, progress: object) -> None:
     check_int(operation, "rounds", rounds, f"write rounds={default}", minimum=1, maximum=_MAX_ROUNDS)
     if progress is not None:
         check_bool(operation, "progress", progress, "leave it out")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from artifex_devices._base.nearest_name import nearest
 from artifex_devices._core import Cluster, Sharding
@@ -16,7 +17,7 @@ _NAMES += [f"{kind}{bits}" for kind in ("int", "uint") for bits in (2, 4, 8)]
 _BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
 
 
-def dtype_of(dtype: Any) -> np.dtype[Any]:
+def dtype_of(dtype: DTypeLike | None) -> np.dtype[Any]:
     """Returns a NumPy dtype, also for the names of narrow formats."""
     import ml_dtypes  # noqa: F401 - registers the names of narrow formats with NumPy
 
@@ -24,12 +25,12 @@ def dtype_of(dtype: Any) -> np.dtype[Any]:
     return found
 
 
-def nearest_dtype(text: Any) -> str | None:
+def nearest_dtype(text: object) -> str | None:
     """Returns the name of a dtype of numbers that a text nearly is, or None."""
     return nearest(text, _NAMES) if isinstance(text, str) else None
 
 
-def dtype_hint(text: Any) -> str:
+def dtype_hint(text: object) -> str:
     """Returns " (did you mean bfloat16?)" for a text that is nearly the name of a dtype of numbers, or nothing."""
     found = nearest_dtype(text)
     return "" if found is None else f" (did you mean {found}?)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from artifex_devices._base import html
 from artifex_devices._base.text import table_lines, wrapped
@@ -43,7 +43,7 @@ class Report(html.NotebookText):
     def _layout(self) -> Layout:
         raise NotImplementedError
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         raise NotImplementedError
 
     def to_json(self) -> str:
@@ -67,6 +67,6 @@ class Report(html.NotebookText):
         return self._layout().html()
 
 
-def picked(value: Any, *names: str) -> dict[str, Any]:
+def picked(value: object, *names: str) -> dict[str, object]:
     """Returns these attributes as a dict."""
     return {name: getattr(value, name) for name in names}

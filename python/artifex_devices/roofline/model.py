@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -216,7 +216,7 @@ def roofline(
     hardware: Device | HardwareType | MeasuredRoofline | str,
     dtype: DTypeLike | None = None,
     *,
-    weight_dtype: Any = None,
+    weight_dtype: DTypeLike | None = None,
 ) -> Roofline:
     """Returns the roofline of a hardware for one number format.
 

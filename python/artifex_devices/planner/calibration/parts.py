@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from artifex_devices import _planner
 from artifex_devices._base.checks import failure
@@ -157,7 +156,7 @@ def fitted(
     return MappingProxyType(dict(zip(TERMS, coefficients, strict=True))), tuple(samples)
 
 
-def sample_from(value: Any) -> Sample:
+def sample_from(value: object) -> Sample:
     """Reads a stored sample; ValueError where it cannot have been measured."""
     limits = {"seconds": (math.ulp(0.0), 1e6), "spread": SECONDS, "model": SECONDS}
     fields = checked_record(Sample, value, "a sample", **limits)
@@ -168,7 +167,7 @@ def sample_from(value: Any) -> Sample:
     return Sample(**{**fields, "terms": MappingProxyType(counts)})
 
 
-def conditions_from(value: Any) -> CalibrationConditions:
+def conditions_from(value: object) -> CalibrationConditions:
     """Reads stored conditions; ValueError where they cannot have been measured."""
     limits = {"load_average": (0, 1e12), "cpu_quota": (0, 1e12), "seconds": SECONDS}
     fields = checked_record(CalibrationConditions, value, "conditions", **limits)

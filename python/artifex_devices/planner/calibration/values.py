@@ -188,7 +188,7 @@ class Calibration:
         }
 
     @classmethod
-    def from_dict(cls, content: Any) -> Calibration:
+    def from_dict(cls, content: object) -> Calibration:
         """Reads the result of `to_dict`.
 
         Raises:
@@ -217,11 +217,11 @@ class Calibration:
 
 
 @unpickles("calibration")
-def _with(content: Any, from_cache: bool, notes: tuple[str, ...]) -> Calibration:
+def _with(content: object, from_cache: bool, notes: tuple[str, ...]) -> Calibration:
     return dataclasses.replace(Calibration.from_dict(content), from_cache=from_cache, notes=notes)
 
 
-def _list(value: Any, what: str) -> list[Any]:
+def _list(value: object, what: str) -> list[Any]:
     if not isinstance(value, list) or not 1 <= len(value) <= _MAX_ENTRIES:
         raise ValueError(f"{what} is not a list of 1 to {_MAX_ENTRIES}")
     return value

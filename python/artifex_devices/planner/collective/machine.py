@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 from artifex_devices import _planner
 from artifex_devices._base.checks import check_type, failure
@@ -46,7 +45,7 @@ def executor_for(op: str, nbytes: float, devices: int) -> str:
     return chosen if chosen != "auto" else _planner.executor_for(op, nbytes, devices, config.spmd_threads_bytes)
 
 
-def check_calibration(operation: str, calibration: Any) -> None:
+def check_calibration(operation: str, calibration: object) -> None:
     """Raises TypeError for anything but a Calibration or None."""
     fix = "give what artifex_devices.calibration.calibrate() returns"
     check_type(operation, "calibration", calibration, (Calibration, type(None)), "a Calibration or None", fix)
@@ -83,7 +82,12 @@ def copies_estimate(
 
 
 def machine_collective(
-    op: str, nbytes: float, axes: tuple[Any, ...], mesh: Mesh, groups: Sequence[Sequence[int]], calibration: Calibration
+    op: str,
+    nbytes: float,
+    axes: tuple[Hashable, ...],
+    mesh: Mesh,
+    groups: Sequence[Sequence[int]],
+    calibration: Calibration,
 ) -> CollectivePlan:
     """Prices one program of one collective, as `shard_map` runs it here."""
     if op not in _planner.PROGRAM_COLLECTIVES:

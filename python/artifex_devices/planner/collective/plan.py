@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, seconds_text
@@ -40,7 +40,7 @@ class CollectivePlan(Report):
 
     op: str
     nbytes: float
-    axes: tuple[Any, ...]
+    axes: tuple[Hashable, ...]
     cluster: Cluster | None
     devices: int
     groups: int
@@ -80,7 +80,7 @@ class CollectivePlan(Report):
         title = f"{self.op} of {bytes_text(self.nbytes)} by {self.devices} devices of {place}"
         return Layout(title, facts, ("algorithm", "time", "latency", "transfer", "waits for"), rows)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         bound = self.lower_bound
         return {
             "kind": "collective",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,7 +127,7 @@ def plan_collective(
     )
 
 
-def _groups(mesh: Mesh, axes: tuple[Any, ...]) -> list[list[int]]:
+def _groups(mesh: Mesh, axes: tuple[Hashable, ...]) -> list[list[int]]:
     """Returns the device ids of the groups along `axes`."""
     missing = [name for name in axes if name not in mesh.axis_names]
     if missing:
@@ -147,7 +147,7 @@ def _groups(mesh: Mesh, axes: tuple[Any, ...]) -> list[list[int]]:
     return result
 
 
-def _checked_bytes(nbytes: Any) -> float:
+def _checked_bytes(nbytes: object) -> float:
     """Returns the bytes as a Python number; an int where it is one."""
     value = nbytes.item() if isinstance(nbytes, (np.integer, np.floating)) else nbytes
     if isinstance(value, bool) or not isinstance(value, (int, float)):

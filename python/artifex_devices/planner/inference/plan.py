@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, count_text, seconds_text
@@ -111,7 +110,7 @@ class InferencePlan(Report):
         title = f"{self.shape.name}, inference on {self.cluster.name}"
         return Layout(title, facts, ("", "roofline", "expected"), rows)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         sizes = ("tensor", "pipeline", "expert", "batch", "prompt", "output", "replicas")
         return {
             "kind": "inference",

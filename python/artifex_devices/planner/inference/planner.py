@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import DTypeLike
+
 from artifex_devices import _planner
 from artifex_devices._base.checks import check_choice, check_int, check_type
 from artifex_devices._core import Cluster
@@ -23,8 +25,8 @@ def plan_inference(
     tensor: int = 1,
     pipeline: int = 1,
     expert: int = 1,
-    parameter_dtype: Any = "bfloat16",
-    cache_dtype: Any = "bfloat16",
+    parameter_dtype: DTypeLike | None = "bfloat16",
+    cache_dtype: DTypeLike | None = "bfloat16",
     dtype: str = "bfloat16",
     efficiency: Efficiency | None = None,
 ) -> InferencePlan:

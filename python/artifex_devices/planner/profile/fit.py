@@ -69,7 +69,7 @@ class ProfileFit(Report):
         head = ("kind", "measured", "expected before", "expected after", "not hidden")
         return Layout(f"fit of {self.plan.shape.name} to a profile", facts, head, rows)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         return {
             "kind": "profile fit",
             "profile": self.profile._content(),
@@ -84,7 +84,7 @@ class ProfileFit(Report):
     def __repr__(self) -> str:
         return f"<ProfileFit: {', '.join(self.fitted)} of {self.profile!r}>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**vars(self), **{name: dict(getattr(self, name)) for name in ("overlap", "before", "after")}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -154,7 +154,7 @@ def fit_profile(
         f"profile {profile.source}, {profile.device}, {steps_text(profile.steps)}",
     )
     factors = start._described() | found["factors"]
-    values: dict[str, Any] = {name: value for name, (value, _) in factors.items()}
+    values: dict[str, float] = {name: value for name, (value, _) in factors.items()}
     fitted = Efficiency(**values, sources={name: source for name, (_, source) in factors.items()})
     again = config.replaced(overlap={**config.overlap, **found["overlap"]})
     return ProfileFit(

@@ -146,7 +146,7 @@ def compiled_patterns(operation: str, kinds: Any, expected: Sequence[str]) -> Pa
     return Patterns(own, _compiled(_NAMES))
 
 
-def kind_of(name: str, arguments: Mapping[str, Any], patterns: Patterns) -> str | None:
+def kind_of(name: str, arguments: Mapping[str, object], patterns: Patterns) -> str | None:
     """Returns the kind of an operation, CONTAINER, or None for a name that no rule knows.
 
     Args:

@@ -13,7 +13,7 @@ from artifex_devices._base.checks import check_int, check_str, failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.profile.kinds import KINDS
-from artifex_devices.planner.profile.names import CONTAINER, compiled_patterns, kind_of
+from artifex_devices.planner.profile.names import CONTAINER, Patterns, compiled_patterns, kind_of
 from artifex_devices.planner.profile.report import Profile
 from artifex_devices.planner.profile.trace_file import read_events
 from artifex_devices.planner.profile.tracks import Operation, find_devices
@@ -22,7 +22,7 @@ _OPERATION = "read_profile"
 
 
 def read_profile(
-    source: str | os.PathLike[str] | Mapping[str, Any] | list[Any],
+    source: str | os.PathLike[str] | Mapping[str, object] | list[Any],
     *,
     device: str | None = None,
     steps: int | None = None,
@@ -112,7 +112,7 @@ def read_profile(
     )
 
 
-def _profile_of(operations: list[Operation], patterns: Any, *, steps: int, **values: Any) -> Profile:
+def _profile_of(operations: list[Operation], patterns: Patterns, *, steps: int, **values: Any) -> Profile:
     first = min(operation.begin for operation in operations)
     spans: list[tuple[str, float, float]] = []
     unknown: dict[str, float] = {}

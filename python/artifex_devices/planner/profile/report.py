@@ -79,7 +79,7 @@ class Profile(Report):
             rows.append(("", seconds_text(rest), "", f"other: {len(self.unknown) - _SHOWN} more names"))
         return Layout(f"profile {self.source}", facts, ("kind", "busy", "alone", ""), rows)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         names = ("source", "device", "devices", "steps", "steps_from", "seconds", "idle", "operations", "notes")
         mappings = {name: dict(getattr(self, name)) for name in ("busy", "alone", "unknown")}
         return {"kind": "profile", **picked(self, *names), **mappings}
@@ -87,7 +87,7 @@ class Profile(Report):
     def __repr__(self) -> str:
         return f"<Profile: {self.source}, {self.device}, {steps_text(self.steps)} of {seconds_text(self.seconds)}>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**vars(self), **{name: dict(getattr(self, name)) for name in ("busy", "alone", "unknown")}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

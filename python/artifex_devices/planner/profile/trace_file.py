@@ -31,7 +31,7 @@ _ARGUMENTS = ("name", "device", "device_ordinal", "step_num", "hlo_op", "hlo_cat
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
-def read_events(source: Any) -> tuple[str, list[Any]]:
+def read_events(source: object) -> tuple[str, list[Any]]:
     """Returns a name and the events of a file, a folder that `jax.profiler.trace` wrote, or parsed JSON."""
     if isinstance(source, (str, os.PathLike)):
         path = _file_in(Path(source)) if os.path.isdir(source) else Path(source)
@@ -167,9 +167,9 @@ class _TraceText:
         return json.JSONDecodeError(text, self._text, self._at)
 
 
-def _reduced(event: dict[str, Any]) -> dict[str, Any]:
+def _reduced(event: dict[str, object]) -> dict[str, object]:
     """Returns the parts of an event that a profile needs. Equal names are one object."""
-    kept = {key: event[key] for key in _KEYS if key in event}
+    kept: dict[str, Any] = {key: event[key] for key in _KEYS if key in event}
     for key in ("name", "cat"):
         if type(kept.get(key)) is str:
             kept[key] = sys.intern(kept[key])

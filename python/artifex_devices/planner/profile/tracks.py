@@ -23,7 +23,7 @@ class Operation(NamedTuple):
     name: str
     begin: float
     end: float
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
 
 
 class DeviceTracks(NamedTuple):
@@ -81,7 +81,7 @@ _MARKS = (  # the first kind that a trace has counts
 )
 
 
-def _add_mark(marks: dict[str, set[str]], event: Mapping[str, Any], names: _Names) -> None:
+def _add_mark(marks: dict[str, set[str]], event: Mapping[str, object], names: _Names) -> None:
     """Notes the number of a step that the event marks."""
     torch, track, jax, ours = _MARKS
     name, arguments = str(event.get("name", "")), _arguments(event)
@@ -98,7 +98,7 @@ def _add_mark(marks: dict[str, set[str]], event: Mapping[str, Any], names: _Name
 class _Names:
     """Names of processes and threads."""
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, rows: Sequence[Mapping[str, object]]) -> None:
         self._processes: dict[Any, str] = {}
         self._threads: dict[Any, str] = {}
         for event in rows:
@@ -110,10 +110,10 @@ class _Names:
             elif event.get("name") == "thread_name":
                 self._threads[str(event.get("pid")), str(event.get("tid"))] = name
 
-    def thread_of(self, event: Mapping[str, Any]) -> str:
+    def thread_of(self, event: Mapping[str, object]) -> str:
         return self._threads.get((str(event.get("pid")), str(event.get("tid"))), "")
 
-    def device_of(self, event: Mapping[str, Any]) -> str | None:
+    def device_of(self, event: Mapping[str, object]) -> str | None:
         """Returns the device of an operation; None for an event of a host, or one that summarises others."""
         category, arguments = str(event.get("cat", "")).lower(), _arguments(event)
         if category in _GPU_CATEGORIES:
@@ -131,12 +131,12 @@ class _Names:
         return None
 
 
-def _arguments(event: Mapping[str, Any]) -> Mapping[str, Any]:
+def _arguments(event: Mapping[str, object]) -> Mapping[str, object]:
     arguments = event.get("args")
     return arguments if isinstance(arguments, Mapping) else {}
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

@@ -53,7 +53,7 @@ class DeviceBytes(Mapping[int, int]):
 
 
 @unpickles("device_bytes")
-def of_counts(counted: Any) -> DeviceBytes:
+def of_counts(counted: object) -> DeviceBytes:
     """Restores a pickle.
 
     Raises:

@@ -185,7 +185,7 @@ class ReshardPlan(Report):
         title = f"reshard of {self.shape} {self.dtype.name}: {ends}, {self.destination.num_devices} devices"
         return Layout(title, facts, STEP_COLUMNS, [row_of(step) for step in self.steps])
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         bound, source = self.lower_bound, self.seconds_from
         has_seconds = source is not None and all(step.estimate for step in self.steps)
         return {
@@ -230,10 +230,10 @@ class ReshardPlan(Report):
             picture = self.to_svg()._repr_html_()
         return self._layout().html(picture, *received_bars(self.bytes_by_device, self.lower_bound))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "bytes_by_link": dict(self.bytes_by_link)}
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         ends = dict.fromkeys(("source", "destination"), Sharding)
         parts = dict.fromkeys(("shape", "steps"), tuple)
         fields = checked_state(type(self), state, bytes_by_link=dict, dtype=np.dtype, **ends, **parts)

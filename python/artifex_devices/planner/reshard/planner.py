@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from artifex_devices import _planner
 from artifex_devices._base.checks import (
@@ -37,7 +38,7 @@ _NOT_CALIBRATED = (
 
 def plan_reshard(
     shape: Sequence[int],
-    dtype: Any,
+    dtype: DTypeLike | None,
     src: Sharding,
     dst: Sharding,
     *,
@@ -121,7 +122,7 @@ def plan_reshard(
     return _reshard_plan(sizes, packed_sizes, kind, src, dst, found, calibration)
 
 
-def _checked_dtype(dtype: Any) -> np.dtype[Any]:
+def _checked_dtype(dtype: DTypeLike | None) -> np.dtype[Any]:
     if dtype is None:  # float64 to NumPy
         raise wrong_value("plan_reshard", "dtype", dtype, "a dtype", "write np.float32")
     try:

@@ -41,7 +41,9 @@ def _load(path: Path) -> Any:
         ) from None
 
 
-def from_hf_config(source: str | os.PathLike[str] | Mapping[str, Any], *, name: str | None = None) -> TransformerShape:
+def from_hf_config(
+    source: str | os.PathLike[str] | Mapping[str, object], *, name: str | None = None
+) -> TransformerShape:
     """Reads the shape of a decoder from a config.json of Hugging Face.
 
     Families: Llama, Mistral, Mixtral, Qwen2, Qwen2-MoE, Qwen3, Qwen3-MoE, Gemma 1 to 3 (the text model), DeepSeek-V2

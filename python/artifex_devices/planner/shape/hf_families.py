@@ -48,7 +48,7 @@ class ConfigReader:
             return default
         return value
 
-    def expect(self, key: str, value: Any, default: Any) -> None:
+    def expect(self, key: str, value: object, default: object) -> None:
         """Adds a problem unless the key has the only value that a TransformerShape can express."""
         found = self.values.get(key, default)
         if found != value:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from numpy.typing import DTypeLike
+
 from artifex_devices.planner.step.model import Operation, Tensor
 
 _AXES = {
@@ -19,7 +21,13 @@ class StepBuilder:
     """Collects tensors and operations. Letters are dimensions, as in an einsum: _AXES has their logical axes."""
 
     def __init__(
-        self, sizes: Mapping[str, int], layers: int, dtype: Any, kept: Collection[str], *, is_training: bool = True
+        self,
+        sizes: Mapping[str, int],
+        layers: int,
+        dtype: DTypeLike | None,
+        kept: Collection[str],
+        *,
+        is_training: bool = True,
     ) -> None:
         """`sizes` by letter; `kept` has the names of activations that are kept for the backward pass."""
         self.sizes = sizes

@@ -68,7 +68,7 @@ class Suggestion:
     plan: StepPlan
     why: str
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         return {
             "mesh": dict(self.plan.mesh_shape),
             "rules": self.rules,
@@ -78,12 +78,12 @@ class Suggestion:
             "plan": self.plan._content(),
         }
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # A mesh of absent devices cannot be unpickled; the plan's cluster has them.
         ids = [device.id for device in self.mesh.devices.flat]
         return {**vars(self), "mesh": (self.mesh.devices.shape, self.mesh.axis_names, ids)}
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         fields = checked_state(type(self), state, mesh=tuple, plan=StepPlan)
         by_id = {device.id: device for device in fields["plan"].cluster.devices()}
         try:
@@ -180,7 +180,7 @@ class Suggestions(Report):
         table = Layout(found.title, [], _HEAD, self._rows()).text(width)
         return "\n  ".join([table, *table_lines(facts, width=max(width - 2, 0))])
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         rejected = {"too_large": self.too_large, "smallest": self.smallest}
         return {
             "kind": "suggestions",

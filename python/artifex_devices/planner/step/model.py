@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import DTypeLike
+
 from artifex_devices import _planner
 from artifex_devices._base.checks import check_sequence, failure
 from artifex_devices._base.html import facts, folded, page, table
@@ -17,7 +19,7 @@ from artifex_devices.planner.plain_numbers import make_plain
 from artifex_devices.planner.step.model_checks import FORMATS, type_mistakes
 
 
-def _make_tuples(part: Any, operation: str, **fields: str) -> None:
+def _make_tuples(part: object, operation: str, **fields: str) -> None:
     """Turns fields of a frozen dataclass into tuples; `fields` gives what each is a sequence of."""
     for name, content in fields.items():
         values = check_sequence(operation, name, getattr(part, name), f"a sequence of {content}", "put it in a tuple")
@@ -52,7 +54,7 @@ class Tensor:
     name: str
     shape: tuple[int, ...]
     axes: tuple[str, ...]
-    dtype: Any = "bfloat16"
+    dtype: DTypeLike | None = "bfloat16"
     role: str = "activation"
     count: int = 1
     is_kept: bool = True
@@ -95,7 +97,7 @@ class Operation:
     output: str
     kind: str = "matmul"
     count: int = 1
-    dtype: Any = None
+    dtype: DTypeLike | None = None
     is_recomputed: bool = False
 
     def __post_init__(self) -> None:
@@ -115,7 +117,7 @@ class Optimizer:
     """
 
     bytes_per_parameter: float = 8
-    gradient_dtype: Any = None
+    gradient_dtype: DTypeLike | None = None
     holds_gradients: bool = True
 
     def __post_init__(self) -> None:
@@ -252,7 +254,7 @@ def _sizes_text(tensor: Tensor) -> str:
     return ", ".join(f"{axis} {size:,}" for axis, size in zip(tensor.axes, tensor.shape, strict=True))
 
 
-def description_of(model: StepModel) -> dict[str, Any]:
+def description_of(model: StepModel) -> dict[str, object]:
     """Describes the model to the core: the same fields, with dtypes as names and sizes."""
     optimizer = model.optimizer
     gradient = None if optimizer is None else optimizer.gradient_dtype
@@ -269,7 +271,7 @@ def description_of(model: StepModel) -> dict[str, Any]:
     }
 
 
-def _format_name(dtype: Any) -> str:
+def _format_name(dtype: DTypeLike | None) -> str:
     if dtype is None:
         return ""
     return dtype if isinstance(dtype, str) and dtype in FORMATS else dtype_of(dtype).name

@@ -21,7 +21,7 @@ def _is_dtype(value: Any) -> bool:
         return False
 
 
-def _is_format(value: Any) -> bool:
+def _is_format(value: object) -> bool:
     return value is None or (isinstance(value, str) and value in FORMATS) or _is_dtype(value)
 
 

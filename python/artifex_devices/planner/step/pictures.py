@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from artifex_devices.planner.step.values import StepSeconds
 from artifex_devices.roofline import RooflinePoint
@@ -24,7 +24,9 @@ class StepPoint(NamedTuple):
     seconds: StepSeconds
 
 
-def plot_steps(title: str, peaks: Mapping[str, float], first: StepPoint, points: Sequence[StepPoint], ax: Any) -> Axes:
+def plot_steps(
+    title: str, peaks: Mapping[str, float], first: StepPoint, points: Sequence[StepPoint], ax: object
+) -> Axes:
     """Draws the roofline of a device, with the FLOP/s that each step reaches.
 
     `peaks` are FLOP/s by number format. The slopes of memory and network are those of the `first` step.

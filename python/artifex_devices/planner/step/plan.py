@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -67,8 +67,8 @@ class StepPlan(Report):
 
     model: StepModel
     cluster: Cluster
-    mesh_shape: Mapping[Any, int]
-    rules: Mapping[str, tuple[Any, ...]]
+    mesh_shape: Mapping[Hashable, int]
+    rules: Mapping[str, tuple[Hashable, ...]]
     memory: StepMemory
     largest_batch: float
     products: tuple[StepProduct, ...]
@@ -189,10 +189,10 @@ class StepPlan(Report):
     def _title(self) -> str:
         return step_title(self.model, self.mesh_shape, self.cluster)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "mesh_shape": dict(self.mesh_shape), "rules": dict(self.rules)}
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         fields = checked_state(type(self), state, mesh_shape=dict, rules=dict)
         views = {name: MappingProxyType(fields[name]) for name in ("mesh_shape", "rules")}
         vars(self).update(fields | views)
@@ -230,7 +230,7 @@ class StepPlan(Report):
         rows = [collective_row(each, texts) for each in self.collectives]
         return Layout(self._title(), facts, _COLLECTIVES, rows)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         """Returns all numbers; None is infinity, which JSON does not have."""
         model, texts = self.model, axis_texts(self.mesh_shape)
         return {

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +19,7 @@ from artifex_devices.planner.step.text import axis_texts
 from artifex_devices.planner.step.values import StepCollective, StepMemory, StepProduct, StepRegime, StepSeconds
 
 
-def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPlan:
+def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Hashable | Sequence[Hashable]]) -> StepPlan:
     """Plans memory, FLOPs, collectives, seconds and bounds of one step of a model that rules shard over a mesh.
 
     Args:
@@ -62,10 +62,10 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Any]) -> StepPla
     return step_plan(model, network, dict(zip(names, mesh.axis_sizes, strict=True)), sharded, found)
 
 
-def _sharded_axes(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[str, tuple[Any, ...]]:
+def _sharded_axes(model: StepModel, names: tuple[Hashable, ...], rules: Any) -> dict[str, tuple[Hashable, ...]]:
     """Returns the mesh axes by the logical axis that they shard."""
     check_type("plan_step", "rules", rules, Mapping, "a mapping", "write {'batch': 'data', 'mlp': 'tensor'}")
-    result: dict[str, tuple[Any, ...]] = dict.fromkeys(model.logical_axes, ())
+    result: dict[str, tuple[Hashable, ...]] = dict.fromkeys(model.logical_axes, ())
     wrong = []
     for logical, value in rules.items():
         axes = () if value is None else (value,) if isinstance(value, str) or _is_in(value, names) else value
@@ -99,7 +99,7 @@ def _sharded_axes(model: StepModel, names: tuple[Any, ...], rules: Any) -> dict[
     return result
 
 
-def _is_in(axis: Any, names: tuple[Any, ...]) -> bool:
+def _is_in(axis: Hashable, names: tuple[Hashable, ...]) -> bool:
     """Returns whether it is the name of a mesh axis, and not a number that equals one (True, 1.0)."""
     return any(type(axis) is type(name) and axis == name for name in names)
 
@@ -107,8 +107,8 @@ def _is_in(axis: Any, names: tuple[Any, ...]) -> bool:
 def step_plan(
     model: StepModel,
     cluster: Cluster,
-    mesh_shape: dict[Any, int],
-    rules: dict[str, tuple[Any, ...]],
+    mesh_shape: dict[Hashable, int],
+    rules: dict[str, tuple[Hashable, ...]],
     found: dict[str, Any],
 ) -> StepPlan:
     """Builds the plan from what the core found."""

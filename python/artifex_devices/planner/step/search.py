@@ -150,7 +150,7 @@ def _orders(cluster: Cluster, devices: Sequence[Any], shape: list[int]) -> dict[
     return orders
 
 
-def _shardable_axes(model: StepModel, axes: Any) -> tuple[str, ...]:
+def _shardable_axes(model: StepModel, axes: object) -> tuple[str, ...]:
     if axes is None:
         tensors = {tensor.name: tensor for tensor in model.tensors}
         products = [each for each in model.operations if each.kind != "elementwise"]

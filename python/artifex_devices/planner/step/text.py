@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from artifex_devices._base.text import bytes_text, count_text, seconds_text
@@ -25,7 +25,7 @@ def axis_texts(names: Iterable[Any]) -> dict[Any, str]:
     return {name: repr(name) if texts.count(text) > 1 else text for name, text in zip(known, texts, strict=True)}
 
 
-def step_title(model: StepModel, mesh_shape: Mapping[Any, int], cluster: Cluster) -> str:
+def step_title(model: StepModel, mesh_shape: Mapping[Hashable, int], cluster: Cluster) -> str:
     """Formats model, tokens, mesh and cluster as one line."""
     kind = "training" if model.is_training else "forward"
     texts = axis_texts(mesh_shape)

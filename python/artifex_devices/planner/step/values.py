@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 from artifex_devices._base.public_path import public
 from artifex_devices.planner.collective import Estimate
@@ -90,7 +90,7 @@ class StepCollective:
     is_parameter: bool
     phase: str
     operation: str
-    axes: tuple[Any, ...]
+    axes: tuple[Hashable, ...]
     devices: int
     count: int
     nbytes: float

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artifex_devices._base.checks import check_type, failure, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
@@ -13,7 +11,7 @@ from artifex_devices.planner.shape import SHAPES, TransformerShape
 from artifex_devices.planner.training.efficiency import Efficiency
 
 
-def checked_shape(operation: str, shape: Any) -> TransformerShape:
+def checked_shape(operation: str, shape: object) -> TransformerShape:
     """Returns a shape for a name of `models.SHAPES`, in any case, or a shape."""
     if isinstance(shape, str):
         if shape.lower() not in SHAPES:
@@ -30,7 +28,7 @@ def checked_shape(operation: str, shape: Any) -> TransformerShape:
     return shape
 
 
-def checked_efficiency(operation: str, efficiency: Any, cluster: Cluster) -> Efficiency:
+def checked_efficiency(operation: str, efficiency: Efficiency | None, cluster: Cluster) -> Efficiency:
     """Returns the factors, or the published ones of the cluster for None."""
     if efficiency is None:
         return Efficiency.of(cluster)

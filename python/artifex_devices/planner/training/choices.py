@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from artifex_devices._base.charts import axes_for
 from artifex_devices._base.checks import failure
@@ -198,8 +198,8 @@ class TrainingSuggestions(Report):
         title = f"training {self.shape.name} on {self.cluster.name}"
         return Layout(title, [*facts, *common], head, rows)
 
-    def _content(self) -> dict[str, Any]:
-        def content(choice: TrainingChoice) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
+        def content(choice: TrainingChoice) -> dict[str, object]:
             plan = choice.plan
             return {
                 "config": config_content(plan.config),

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from numpy.typing import DTypeLike
+
 from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type, failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public
@@ -123,9 +125,9 @@ class TrainingConfig:
     recompute_method: str = "block"
     recompute_layers: int | None = None
     optimizer: str = "adamw-fp32-master"
-    parameter_dtype: Any = "bfloat16"
-    gradient_dtype: Any = "float32"
-    activation_dtype: Any = "bfloat16"
+    parameter_dtype: DTypeLike | None = "bfloat16"
+    gradient_dtype: DTypeLike | None = "float32"
+    activation_dtype: DTypeLike | None = "bfloat16"
     dtype: str = "bfloat16"
     flash_attention: bool = True
     causal: bool = True
@@ -133,8 +135,8 @@ class TrainingConfig:
     offload_optimizer: bool = False
     offload_activations: bool = False
     overlap: Mapping[str, float] = field(default_factory=dict)
-    parameter_dtypes: Mapping[str, Any] = field(default_factory=dict)
-    gradient_dtypes: Mapping[str, Any] = field(default_factory=dict)
+    parameter_dtypes: Mapping[str, DTypeLike | None] = field(default_factory=dict)
+    gradient_dtypes: Mapping[str, DTypeLike | None] = field(default_factory=dict)
     sharp: bool = False
     parameter_scale: float = 0.0
 
@@ -238,7 +240,7 @@ class TrainingConfig:
             values[key] = float(number)
         return values
 
-    def _described(self, devices: int) -> dict[str, Any]:
+    def _described(self, devices: int) -> dict[str, object]:
         """Returns the arguments of the core, with `data` derived from the number of devices."""
         others = self.tensor * self.context * self.pipeline
         if self.data is None and devices % others:
@@ -265,7 +267,7 @@ class TrainingConfig:
             "overlap": dict(self.overlap),
         }
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**vars(self), **{name: dict(getattr(self, name)) for name in _MAPPINGS}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -278,7 +280,7 @@ class TrainingConfig:
         return hash(tuple((key, value) for key, value in vars(self).items() if key not in _MAPPINGS))
 
 
-def config_content(config: TrainingConfig) -> dict[str, Any]:
+def config_content(config: TrainingConfig) -> dict[str, object]:
     """Returns the fields of a configuration as JSON has them."""
     texts = {"parameter_dtype", "gradient_dtype", "activation_dtype"}
     content = {name: str(value) if name in texts else value for name, value in vars(config).items()}

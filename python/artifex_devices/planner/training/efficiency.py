@@ -168,7 +168,7 @@ class Efficiency(Report):
         rows = [(name, f"{getattr(self, name):.4g}", self.sources[name]) for name in FACTORS]
         return Layout("efficiency", (), ("factor", "value", "source"), rows)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         return {
             "kind": "efficiency",
             "factors": {
@@ -179,7 +179,7 @@ class Efficiency(Report):
     def __repr__(self) -> str:
         return f"<Efficiency: matmul {self.matmul:.3g}, links {self.links:.3g}, network {self.network:.3g}>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "sources": dict(self.sources)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -132,7 +132,7 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
     ]
     found, predicted = fit_training(steps, start._described())
     factors = {name: (getattr(start, name), source) for name, source in start.sources.items()} | found
-    values: dict[str, Any] = {name: value for name, (value, _) in factors.items()}
+    values: dict[str, float] = {name: value for name, (value, _) in factors.items()}
     fitted = Efficiency(**values, sources={name: source for name, (_, source) in factors.items()})
     return EfficiencyFit(fitted, tuple(found), tuple(predicted), tuple(step[3] for step in steps))
 

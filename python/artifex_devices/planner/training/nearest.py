@@ -91,7 +91,7 @@ class NearestFits(NamedTuple):
         return [("fits with" if i == 0 else "", text) for i, text in enumerate(texts)]
 
 
-def changes(before: TrainingConfig, after: TrainingConfig) -> dict[str, Any]:
+def changes(before: TrainingConfig, after: TrainingConfig) -> dict[str, object]:
     """Returns the fields that differ, with their later values; without `data`, which follows from the others."""
     found = {name: value for name, value in vars(after).items() if value != getattr(before, name)}
     if (before.expert_tensor or 1) == (after.expert_tensor or 1):  # None means 1
@@ -120,7 +120,7 @@ def nearest_fits(plan: Plan) -> NearestFits:
     return NearestFits(tuple(plan._with_config(chosen) for chosen, _ in searched.options), searched.ways_out)
 
 
-def _first_fit(plan: Plan, choices: Iterator[dict[str, Any]]) -> Plan | None:
+def _first_fit(plan: Plan, choices: Iterator[dict[str, object]]) -> Plan | None:
     for change in choices:
         try:
             found = plan._with_config(plan.config.replaced(data=None, **change))
@@ -131,7 +131,7 @@ def _first_fit(plan: Plan, choices: Iterator[dict[str, Any]]) -> Plan | None:
     return None
 
 
-def _single_changes(plan: Plan) -> Iterator[Iterator[dict[str, Any]]]:
+def _single_changes(plan: Plan) -> Iterator[Iterator[dict[str, object]]]:
     """Yields the changes of each field, the smallest one first."""
     config, shape, devices = plan.config, plan.shape, plan.devices
     stronger = RECOMPUTES[RECOMPUTES.index(config.recompute) + 1 :]

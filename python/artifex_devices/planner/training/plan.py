@@ -218,7 +218,7 @@ class TrainingPlan(Report):
     def _repr_html_(self) -> str:
         return self._layout().html(self.to_svg()._repr_html_())
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         nearest, error = nearest_fits(self), self._error()
         return {
             "kind": "training",

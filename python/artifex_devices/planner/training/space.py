@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ class TrainingSpace:
         priced: Those whose seconds were computed.
     """
 
-    choices: Mapping[str, tuple[Any, ...]]
+    choices: Mapping[str, tuple[Hashable, ...]]
     max_tensor: int
     memory_limit: float
     combinations: int
@@ -76,7 +76,7 @@ def find_configs(
     shape: TransformerShape,
     cluster: Cluster,
     efficiency: Efficiency,
-    pinned: Mapping[str, Any],
+    pinned: Mapping[str, object],
     *,
     batch: int,
     sequence: int,
@@ -105,7 +105,7 @@ def find_configs(
         **_choices(shape, cluster, config, most, choices),
         "devices": [cluster.device_count],
     }
-    searched: dict[str, tuple[Any, ...]] = {key: tuple(space[key]) for key in SEARCHED}
+    searched: dict[str, tuple[Hashable, ...]] = {key: tuple(space[key]) for key in SEARCHED}
     space["context_method"] = [
         (method, config.replaced(context_method=method, overlap=overlap).overlap["context"])
         for method in searched["context_method"]
@@ -139,7 +139,7 @@ def find_configs(
 
 
 def _pinned(
-    shape: TransformerShape, batch: Any, sequence: Any, pinned: Mapping[str, Any]
+    shape: TransformerShape, batch: Any, sequence: Any, pinned: Mapping[str, object]
 ) -> tuple[TrainingConfig, dict[str, list[Any]]]:
     """Returns the configuration of what is not searched, and the choices of what the caller pins."""
     fields = [key for key in TrainingConfig.__dataclass_fields__ if key not in ("batch", "sequence", "data")]
@@ -185,7 +185,7 @@ def _pinned(
     return config, choices
 
 
-def largest_tensor(cluster: Cluster, given: Any) -> int:
+def largest_tensor(cluster: Cluster, given: object) -> int:
     """Returns the largest tensor parallelism: the one that the caller gives, or for None the one inside a node."""
     if given is not None:
         return check_int("suggest_training", "max_tensor", given, minimum=1, maximum=2**20)
@@ -193,7 +193,7 @@ def largest_tensor(cluster: Cluster, given: Any) -> int:
     return min(inside, 16 if cluster.platform == "tpu" else 8)
 
 
-def _device_counts(cluster: Cluster, given: Any) -> list[int]:
+def _device_counts(cluster: Cluster, given: object) -> list[int]:
     every = cluster.device_count
     if given is None:
         inside = every // cluster.slices

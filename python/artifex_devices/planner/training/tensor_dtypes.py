@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from numpy.typing import DTypeLike
+
 from artifex_devices._base.checks import check_type, failure, wrong_value
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
@@ -14,7 +16,7 @@ from artifex_devices.planner.packed_dtypes import dtype_hint, dtype_of, holds_nu
 TENSOR_KINDS = ("embedding", "head", "norm", "attention", "mlp", "router", "expert")
 
 
-def itemsize_of(operation: str, name: str, dtype: Any) -> float:
+def itemsize_of(operation: str, name: str, dtype: DTypeLike | None) -> float:
     """Returns the bytes of one element, 0.5 for int4."""
     try:
         found = dtype_of(dtype)
@@ -43,7 +45,7 @@ def checked_dtypes(operation: str, name: str, dtypes: Any) -> dict[str, Any]:
 
 
 def bytes_by_kind(
-    operation: str, name: str, dtype: Any, dtypes: Mapping[str, Any], scale: float = 0.0
+    operation: str, name: str, dtype: DTypeLike | None, dtypes: Mapping[str, DTypeLike | None], scale: float = 0.0
 ) -> dict[str, float]:
     """Returns the bytes of an element of each kind of tensor, with `scale` bytes of scales for one of 8 bits or fewer.
 
@@ -55,7 +57,7 @@ def bytes_by_kind(
     return {kind: size + scale if size <= 1 else size for kind, size in sizes.items()}
 
 
-def dtypes_text(dtype: Any, dtypes: Mapping[str, Any]) -> str:
+def dtypes_text(dtype: DTypeLike | None, dtypes: Mapping[str, DTypeLike | None]) -> str:
     """Formats dtypes: "float8_e4m3fn (embedding bfloat16, head bfloat16)"."""
     others = ", ".join(f"{kind} {dtype_of(each)}" for kind, each in dtypes.items())
     return f"{dtype_of(dtype)}{f' ({others})' if others else ''}"

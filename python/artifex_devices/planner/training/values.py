@@ -83,7 +83,7 @@ class TrainingSeconds:
         """Seconds of the step."""
         return sum(self.parts.values())
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: dict(value) for name, value in vars(self).items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
