@@ -183,8 +183,8 @@ void bind_array_interop(py::class_<Array, std::shared_ptr<Array>>& array) {
            py::arg("dl_device") = py::none(), py::arg("copy") = py::none(),
            R"(Returns a DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
 
-The memory is the host's, or that of a GPU for an Array on a CUDA device, whose value is complete: no `stream` has to
-wait for it. When the memory is released, work of the GPU that its consumers have started is waited for.
+The memory is host memory, or GPU memory for an Array on a CUDA device. The value is complete: no `stream` has to wait for
+it. Before the memory is released, the library waits for GPU work that its consumers have started.
 
 The consumer's view keeps the memory alive, even after delete(). From DLPack 1.0 on (max_version) the capsule is marked
 read-only; consumers of older versions must not write either.

@@ -196,7 +196,7 @@ int64_t read_into(const StoredCheckpoint& self, const py::list& rows, bool verif
 
 void bind_checkpoint(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
-  py::class_<HeldPart>(internal, "SavePart", "What one process writes of a checkpoint.")
+  py::class_<HeldPart>(internal, "SavePart", "Part of a checkpoint that one process writes.")
       .def(py::init([](std::string operation) {
              return std::unique_ptr<HeldPart>(new HeldPart{SavePart(std::move(operation))});
            }),

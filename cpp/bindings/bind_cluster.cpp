@@ -172,7 +172,7 @@ std::string cluster_repr(const Cluster& self) {
 void bind_cluster(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   py::class_<Cluster, Handle>(module, "Cluster",
-                              R"(Description of chips to plan with, which one need not own: an immutable value.
+                              R"(An immutable description of chips to plan with, whether or not you have them.
 
 Create one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
 bytes/s in one direction.
@@ -192,7 +192,7 @@ Example:
           "device_kind", [](const Cluster& self) { return self.chip().device_kind; }, "Name that its devices report.")
       .def_property_readonly(
           "network", [](const Cluster& self) { return std::string(to_string(self.inside().kind)); },
-          "How the chips of a slice are joined: \"torus\", \"switch\" or \"full mesh\".")
+          "Network between the chips of a slice: \"torus\", \"switch\" or \"full mesh\".")
       .def_property_readonly(
           "dims", [](const Cluster& self) { return py::tuple(py::cast(self.inside().dims)); },
           "Number of chips of a slice along each axis of the torus; a single number without a torus.")

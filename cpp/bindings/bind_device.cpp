@@ -80,7 +80,7 @@ void bind_device(py::module_& module) {
   py::class_<Device, std::shared_ptr<Device>>(module, "Device", ValueSlots<Device, &device_hash, &same_device>::setup(),
                                               R"(One device: on a CPU, a set of cores and the memory near them.
 
-Two Devices are equal when they are the same device of the same world. A Device is callable and returns itself, so that
+Two Devices are equal when they are the same device of the same world. A Device is callable and returns itself:
 `array.device` and `array.device()` are both valid.
 
 Example:

@@ -79,7 +79,7 @@ void bind_device_assignment(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   py::class_<DeviceAssignment>(module, "DeviceAssignment", R"(Assignment of devices to the replicas of computations.
 
-An immutable value. Equal assignments have equal hashes and equal bytes, those of XLA's DeviceAssignmentProto.
+An immutable value. Equal assignments have equal hashes and, as XLA's DeviceAssignmentProto, equal bytes.
 
 Example:
     >>> import numpy as np

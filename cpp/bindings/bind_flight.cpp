@@ -64,7 +64,7 @@ const char* name_of(FlightOutcome outcome) {
 
 void bind_events(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
-  py::class_<FlightEvent>(internal, "FlightEvent", "An operation between processes, as it was recorded.")
+  py::class_<FlightEvent>(internal, "FlightEvent", "A recorded operation between processes.")
       .def_readonly("number", &FlightEvent::number)
       .def_property_readonly("kind", [](const FlightEvent& self) { return name_of(self.kind); })
       .def_property_readonly("route", [](const FlightEvent& self) { return name_of(self.route); })
@@ -94,7 +94,8 @@ void bind_events(py::module_& module) {
 void bind_flight(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   const py::object group =
-      py::class_<RecordedGroup, std::shared_ptr<RecordedGroup>>(internal, "FlightGroup", "Processes that meet.")
+      py::class_<RecordedGroup, std::shared_ptr<RecordedGroup>>(internal, "FlightGroup",
+                                                                "A set of processes that meet.")
           .def(
               "meet",
               [](RecordedGroup& self, const py::str& text, const py::bytes& digest) {
@@ -109,7 +110,7 @@ void bind_flight(py::module_& module) {
   };
   py::class_<FlightRecorder, std::shared_ptr<FlightRecorder>> recorder(
       internal, "FlightRecorder",
-      "The file with the last operations of this process; OSError where it cannot be made.");
+      "File with the last operations of this process. Raises OSError if it cannot be created.");
   recorder
       .def(py::init([](const std::string& path, int process, int process_count, std::string_view host) {
              return std::make_shared<FlightRecorder>(path, process, process_count, host);

@@ -96,7 +96,7 @@ std::optional<AxisType> axis_type_of(py::handle object) {
 
 void bind_axis_type(py::module_& module) {
   py::native_enum<AxisType>(module, "AxisType", "enum.Enum",
-                            "How sharded code treats a mesh axis: Auto, Explicit or Manual, as in JAX.")
+                            "Type of a mesh axis for code on sharded arrays: Auto, Explicit or Manual, as in JAX.")
       .value("Auto", AxisType::kAuto)
       .value("Explicit", AxisType::kExplicit)
       .value("Manual", AxisType::kManual)

@@ -69,7 +69,7 @@ py::set addressable_devices(const Sharding& self) {
 void bind_sharding_base(py::module_& module) {
   py::class_<Sharding, std::shared_ptr<Sharding>> sharding(
       module, "Sharding", ValueSlots<Sharding, &sharding_hash, &same_sharding>::setup(),
-      R"(How arrays of any shape are placed on devices: the base of NamedSharding and SingleDeviceSharding. Immutable and hashable.
+      R"(Placement of arrays of any shape on devices. Immutable and hashable; the base of NamedSharding and SingleDeviceSharding.
 )");
   sharding
       .def(
@@ -79,7 +79,7 @@ void bind_sharding_base(py::module_& module) {
           },
           py::arg("global_shape"), R"(Returns the shape of each device's shard of an array of `global_shape`.
 
-With uneven="last-short", that of the first shard, which is the largest.
+With uneven="last-short", returns the shape of the first shard, which is the largest.
 
 Raises:
     IndivisibleError: A dimension is not divisible by its axes (a ValueError).
@@ -107,7 +107,7 @@ Returns:
 
 Raises:
     TypeError: `device` is not a Device.
-    ValueError: The sharding does not include the device; and as shard_shape.
+    ValueError: The sharding does not include the device, or shard_shape() raises ValueError.
 )")
       .def_property_readonly("device_set", &devices_of_sharding, "Set of all devices.")
       .def_property_readonly("addressable_devices", &addressable_devices, "Set of the devices of this process.")

@@ -89,8 +89,10 @@ std::unique_ptr<HeldMessageChain> make_message_chain(const py::list& memory, con
 void bind_message_chain(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   py::class_<HeldMessageChain>(internal, "MessageChain",
-                               "This process's part of a reduction over processes that share no memory. Its lanes: 0 "
-                               "from and 3 to the process before it, 1 to and 2 from the process after it.")
+                               R"(This process's part of a reduction over processes that share no memory.
+
+Lane 0 comes from and lane 3 goes to the previous process; lane 1 goes to and lane 2 comes from the next process.
+)")
       .def(py::init(&make_message_chain), py::arg("memory"), py::arg("kind"), py::arg("blocks"), py::arg("out"),
            py::arg("begin"), py::arg("handed_on"),
            R"(Creates the object.
@@ -104,7 +106,7 @@ the arguments of SharedLanes.chain().
             const ReleaseGil release;
             return self.chain.advance();
           },
-          "Continues as far as the messages so far allow. Returns whether everything except the last "
+          "Does the work that the messages so far allow. Returns whether everything except the last "
           "messages is done.")
       .def(
           "begin_messages",
@@ -128,8 +130,8 @@ the arguments of SharedLanes.chain().
 void bind_shared_lanes(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   internal.def("create_lanes", &SharedLanes::create, py::arg("count"),
-               "Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor, "
-               "which the caller must close.");
+               "Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor. "
+               "The caller must close it.");
   py::class_<HeldChain>(internal, "Chain", "This process's part of a reduction over the processes of one host.")
       .def(
           "advance",

@@ -67,7 +67,7 @@ void bind_process_map(py::module_& module) {
 
 The members of a group are row-major over the axes, in the order in which the axes are listed.
 )");
-  py::class_<ProcessMap>(internal, "ProcessMap", "Which processes run the participants of a mesh.")
+  py::class_<ProcessMap>(internal, "ProcessMap", "Assignment of the participants of a mesh to processes.")
       .def(py::init([](int64_t process, std::vector<int64_t> sizes, std::vector<std::vector<int64_t>> holders) {
              return std::make_unique<ProcessMap>(process, std::move(sizes), std::move(holders));
            }),
@@ -121,7 +121,7 @@ void bind_spmd(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   bind_process_map(module);
   py::class_<Rendezvous> rendezvous(module, "Rendezvous",
-                                    "State machine by which the participants of a session meet for collectives.");
+                                    "State machine that synchronizes the participants of a session in collectives.");
   rendezvous
       .def(py::init([](int64_t participants) { return std::make_unique<Rendezvous>(participants); }),
            py::arg("participants"))

@@ -26,7 +26,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   if (!is_in_main_interpreter()) throw pybind11::import_error(kSubInterpreter);  // Python 3.13: PyInit__core was not
   module.doc() = "The compiled core of artifex_devices. Use the names that the package re-exports.";
   pybind11::module_ internal =
-      module.def_submodule("internal", "What the Python files of the package use of the core.");
+      module.def_submodule("internal", "Classes and functions of the core for the Python files of the package.");
   install_gil_guards(module);
   load_numpy();
   bind_errors(module);

@@ -121,7 +121,7 @@ class ArrayMethods(_Self):
         return np.copy(self)
 
     def clone(self) -> Array:
-        """Returns another Array on the same memory, which stays valid when x is deleted."""
+        """Returns another Array on the same memory, which remains valid when x is deleted."""
         return internal.reinterpreted(self, self.shape, self.sharding, "clone")
 
     def view(self, dtype: numpy.typing.DTypeLike | None = None, type: object = None) -> Array:
@@ -213,7 +213,7 @@ class ArrayMethods(_Self):
     swapaxes = _forwarded(np.swapaxes, "Calls np.swapaxes: two dimensions swapped.")
     squeeze = _forwarded(
         np.squeeze,
-        "Calls np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.",
+        "Calls np.squeeze: removes the dimensions of size 1, or only the ones in axis, on the same memory.",
     )
     diagonal = _forwarded(
         np.diagonal, "Calls np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."
@@ -346,13 +346,13 @@ class ArrayMethods(_Self):
         """Updated copies: `x.at[index].set(values)`.
 
         Besides set there are add, subtract, multiply, divide, power, min, max and get. Indices follow NumPy's rules;
-        one that is out of range raises IndexError. The result is sharded as x, or as `out_sharding=` says, and each
+        an index out of range raises IndexError. The result is sharded as x, or as `out_sharding=` says, and each
         device updates its own shard.
 
         Raises:
             IndexError: The index does not fit x.
             ValueError: The values do not broadcast to x[index].
-            TypeError: The dtype of the result cannot be cast to that of x.
+            TypeError: The dtype of the result cannot be cast to the dtype of x.
 
         Example:
             >>> import numpy as np, artifex_devices as ad
@@ -403,7 +403,7 @@ class ArrayMethods(_Self):
         return call_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: object, types: object, args: object, kwargs: object, /) -> Any:
-        """Calls a NumPy function of the guide's table; others raise TypeError that says how to gather first."""
+        """Calls a NumPy function that the guide lists; raises TypeError with the code to gather first for others."""
         from artifex_devices._array_ops.core.dispatch import call_function
 
         return call_function(function, types, args, kwargs)

@@ -378,7 +378,7 @@ class Device:
     """
     One device: on a CPU, a set of cores and the memory near them.
 
-    Two Devices are equal when they are the same device of the same world. A Device is callable and returns itself, so that
+    Two Devices are equal when they are the same device of the same world. A Device is callable and returns itself:
     `array.device` and `array.device()` are both valid.
 
     Example:
@@ -698,7 +698,7 @@ class DeviceAssignment:
     """
     Assignment of devices to the replicas of computations.
 
-    An immutable value. Equal assignments have equal hashes and equal bytes, those of XLA's DeviceAssignmentProto.
+    An immutable value. Equal assignments have equal hashes and, as XLA's DeviceAssignmentProto, equal bytes.
 
     Example:
         >>> import numpy as np
@@ -850,7 +850,7 @@ class DeviceTopology:
 
 class AxisType(enum.Enum):
     """
-    How sharded code treats a mesh axis: Auto, Explicit or Manual, as in JAX.
+    Type of a mesh axis for code on sharded arrays: Auto, Explicit or Manual, as in JAX.
     """
 
     Auto = 0
@@ -904,7 +904,7 @@ class PartitionSpec:
 
     def update(self, partitions: collections.abc.Iterable[typing.Any] | None = None) -> PartitionSpec:
         """
-        Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.
+        Returns a PartitionSpec with other entries, or itself for None. Raises TypeError unless they are iterable.
 
         Example:
             >>> import artifex_devices as ad
@@ -953,7 +953,7 @@ class AbstractMesh:
         axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
     ) -> AbstractMesh:
         """
-        Returns a mesh with other sizes, names or axis types; TypeError and ValueError as of AbstractMesh.
+        Returns a mesh with other sizes, names or axis types. Raises TypeError and ValueError as AbstractMesh does.
 
         Example:
             >>> from artifex_devices.sharding import AbstractMesh
@@ -1111,7 +1111,7 @@ class Mesh:
         axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
     ) -> Mesh:
         """
-        Returns a mesh with other devices, names or axis types; TypeError and ValueError as of Mesh.
+        Returns a mesh with other devices, names or axis types. Raises TypeError and ValueError as Mesh does.
 
         Example:
             >>> import artifex_devices as ad
@@ -1249,7 +1249,7 @@ class Mesh:
 
 class Sharding:
     """
-    How arrays of any shape are placed on devices: the base of NamedSharding and SingleDeviceSharding. Immutable and hashable.
+    Placement of arrays of any shape on devices. Immutable and hashable; the base of NamedSharding and SingleDeviceSharding.
     """
 
     def __copy__(self) -> typing_extensions.Self: ...
@@ -1291,7 +1291,7 @@ class Sharding:
 
         Raises:
             TypeError: `device` is not a Device.
-            ValueError: The sharding does not include the device; and as shard_shape.
+            ValueError: The sharding does not include the device, or shard_shape() raises ValueError.
         """
 
     def devices_indices_map(self, global_shape: collections.abc.Sequence[int]) -> dict[Device, tuple[slice, ...]]:
@@ -1314,7 +1314,7 @@ class Sharding:
         """
         Returns the shape of each device's shard of an array of `global_shape`.
 
-        With uneven="last-short", that of the first shard, which is the largest.
+        With uneven="last-short", returns the shape of the first shard, which is the largest.
 
         Raises:
             IndivisibleError: A dimension is not divisible by its axes (a ValueError).
@@ -1505,7 +1505,7 @@ class Array:
         self, function: typing.Any, types: typing.Any, args: typing.Any, kwargs: typing.Any
     ) -> typing.Any:
         """
-        Calls a NumPy function of the guide's table; others raise TypeError that says how to gather first.
+        Calls a NumPy function that the guide lists; raises TypeError with the code to gather first for others.
         """
 
     def __array_namespace__(self, *, api_version: str | None = None) -> types.ModuleType:
@@ -1547,8 +1547,8 @@ class Array:
         """
         Returns a DLPack capsule on the memory of an Array on one device, without a copy unless copy=True.
 
-        The memory is the host's, or that of a GPU for an Array on a CUDA device, whose value is complete: no `stream` has to
-        wait for it. When the memory is released, work of the GPU that its consumers have started is waited for.
+        The memory is host memory, or GPU memory for an Array on a CUDA device. The value is complete: no `stream` has to wait for
+        it. Before the memory is released, the library waits for GPU work that its consumers have started.
 
         The consumer's view keeps the memory alive, even after delete(). From DLPack 1.0 on (max_version) the capsule is marked
         read-only; consumers of older versions must not write either.
@@ -1864,7 +1864,7 @@ class Array:
 
     def clone(self) -> Array:
         """
-        Returns another Array on the same memory, which stays valid when x is deleted.
+        Returns another Array on the same memory, which remains valid when x is deleted.
         """
 
     def compress(
@@ -2123,7 +2123,7 @@ class Array:
         self, axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None
     ) -> Array:
         """
-        Calls np.squeeze: without the dimensions of size 1, or those of them that axis names, on the same memory.
+        Calls np.squeeze: removes the dimensions of size 1, or only the ones in axis, on the same memory.
         """
 
     def std(
@@ -2303,13 +2303,13 @@ class Array:
         Updated copies: `x.at[index].set(values)`.
 
                 Besides set there are add, subtract, multiply, divide, power, min, max and get. Indices follow NumPy's rules;
-                one that is out of range raises IndexError. The result is sharded as x, or as `out_sharding=` says, and each
+                an index out of range raises IndexError. The result is sharded as x, or as `out_sharding=` says, and each
                 device updates its own shard.
 
                 Raises:
                     IndexError: The index does not fit x.
                     ValueError: The values do not broadcast to x[index].
-                    TypeError: The dtype of the result cannot be cast to that of x.
+                    TypeError: The dtype of the result cannot be cast to the dtype of x.
 
                 Example:
                     >>> import numpy as np, artifex_devices as ad
@@ -2536,7 +2536,7 @@ class PjRtLayout:
 
 class Rendezvous:
     """
-    State machine by which the participants of a session meet for collectives.
+    State machine that synchronizes the participants of a session in collectives.
     """
 
     def __init__(self, participants: int) -> None: ...
@@ -2597,7 +2597,7 @@ class Rendezvous:
 
 class Cluster:
     """
-    Description of chips to plan with, which one need not own: an immutable value.
+    An immutable description of chips to plan with, whether or not you have them.
 
     Create one by `artifex_devices.cluster`: `tpu`, `dgx`, `mi300x`, `from_toml`, `from_xml` or `this_machine`. Bandwidths are
     bytes/s in one direction.
@@ -2665,7 +2665,7 @@ class Cluster:
     @property
     def network(self) -> str:
         """
-        How the chips of a slice are joined: "torus", "switch" or "full mesh".
+        Network between the chips of a slice: "torus", "switch" or "full mesh".
         """
 
     @property

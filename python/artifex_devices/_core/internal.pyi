@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Made by tools/make_stubs.py --generate from the built extension.
 """
-What the Python files of the package use of the core.
+Classes and functions of the core for the Python files of the package.
 """
 
 import collections.abc
@@ -316,7 +316,7 @@ class TransferRecording:
 
 class SavePart:
     """
-    What one process writes of a checkpoint.
+    Part of a checkpoint that one process writes.
     """
 
     def __init__(self, operation: str) -> None: ...
@@ -396,7 +396,7 @@ class StoredCheckpoint:
 
 class ProcessMap:
     """
-    Which processes run the participants of a mesh.
+    Assignment of the participants of a mesh to processes.
     """
 
     def __init__(
@@ -557,7 +557,9 @@ class Chain:
 
 class MessageChain:
     """
-    This process's part of a reduction over processes that share no memory. Its lanes: 0 from and 3 to the process before it, 1 to and 2 from the process after it.
+    This process's part of a reduction over processes that share no memory.
+
+    Lane 0 comes from and lane 3 goes to the previous process; lane 1 goes to and lane 2 comes from the next process.
     """
 
     def __init__(
@@ -572,7 +574,7 @@ class MessageChain:
 
     def advance(self) -> bool:
         """
-        Continues as far as the messages so far allow. Returns whether everything except the last messages is done.
+        Does the work that the messages so far allow. Returns whether everything except the last messages is done.
         """
 
     def begin_messages(self) -> list[typing.Any]:
@@ -631,7 +633,7 @@ class SharedLanes:
 
 class FlightGroup:
     """
-    Processes that meet.
+    A set of processes that meet.
     """
 
     def meet(self, text: str, digest: bytes) -> None:
@@ -647,7 +649,7 @@ class FlightGroup:
 
 class FlightRecorder:
     """
-    The file with the last operations of this process; OSError where it cannot be made.
+    File with the last operations of this process. Raises OSError if it cannot be created.
     """
 
     def __init__(self, path: str, process: int, process_count: int, host: str) -> None: ...
@@ -678,7 +680,7 @@ class FlightRecorder:
 
 class FlightEvent:
     """
-    An operation between processes, as it was recorded.
+    A recorded operation between processes.
     """
 
     @property
@@ -1098,7 +1100,7 @@ def covers(held: Sharding, wanted: Sharding, shape: collections.abc.Sequence[int
 
 def create_lanes(count: int) -> int:
     """
-    Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor, which the caller must close.
+    Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor. The caller must close it.
     """
 
 def creation_line(array: Array) -> tuple[str, int] | None: ...

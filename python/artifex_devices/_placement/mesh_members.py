@@ -26,7 +26,7 @@ def _are_all_axes(kind: AxisType) -> property:
 
 
 def _update_mesh(self: Mesh, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
-    """Returns a mesh with other devices, names or axis types; TypeError and ValueError as of Mesh.
+    """Returns a mesh with other devices, names or axis types. Raises TypeError and ValueError as Mesh does.
 
     Example:
         >>> import artifex_devices as ad
@@ -51,7 +51,7 @@ def _abstract_mesh(self: AbstractMesh) -> AbstractMesh:
 def _update_abstract_mesh(
     self: AbstractMesh, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
 ) -> AbstractMesh:
-    """Returns a mesh with other sizes, names or axis types; TypeError and ValueError as of AbstractMesh.
+    """Returns a mesh with other sizes, names or axis types. Raises TypeError and ValueError as AbstractMesh does.
 
     Example:
         >>> from artifex_devices.sharding import AbstractMesh
@@ -133,7 +133,7 @@ def _update_named_sharding(self: NamedSharding, **kwargs: Any) -> NamedSharding:
 
 
 def _update_spec(self: PartitionSpec, partitions: Any = None) -> PartitionSpec:
-    """Returns a PartitionSpec with other entries, or itself for None; TypeError unless they can be iterated over.
+    """Returns a PartitionSpec with other entries, or itself for None. Raises TypeError unless they are iterable.
 
     Example:
         >>> import artifex_devices as ad

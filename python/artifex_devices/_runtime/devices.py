@@ -100,17 +100,17 @@ def process_indices(backend: str | Client | None = None) -> list[int]:
 
 
 def host_count(backend: str | Client | None = None) -> int:
-    """Returns process_count(), of which this is the older name."""
+    """Returns process_count(). This is its older name."""
     return client_of("host_count", backend).process_count()
 
 
 def host_id(backend: str | Client | None = None) -> int:
-    """Returns process_index(), of which this is the older name."""
+    """Returns process_index(). This is its older name."""
     return client_of("host_id", backend).process_index()
 
 
 def host_ids(backend: str | Client | None = None) -> list[int]:
-    """Returns process_indices(), of which this is the older name."""
+    """Returns process_indices(). This is its older name."""
     return list(range(client_of("host_ids", backend).process_count()))
 
 
