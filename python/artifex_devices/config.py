@@ -36,6 +36,7 @@ def _flight_record_dir(environment: Mapping[str, str]) -> str | None:
 
 
 _DEFAULTS = {  # of options that are stored in Python
+    "auto_axes_moves": "warn",
     "spmd_executor": "auto",
     "spmd_threads_bytes": 1 << 20,
     "collective_timeout_s": 60.0,
@@ -67,6 +68,8 @@ class Config:
     * `async_copy_bytes` (bytes): minimum size of copies between Arrays that go on after the call returned.
     * `trace_allocations` (bool): whether to record the line of the program that creates each Array, for
       `memory_report`.
+    * `auto_axes_moves` ("allow", "warn" or "error"): what a NumPy function does whose operands are sharded over Auto
+      axes in a way that it cannot use. "allow" and "warn" replicate the operands, "error" raises as over Explicit axes.
     * `spmd_executor` ("auto", "cooperative" or "threads"): how `shard_map` and `pmap` run their participants.
     * `spmd_threads_bytes` (bytes): size of the biggest block from which "auto" uses threads; by default the size from
       which they are faster on 2 cores (bench, family executors).
@@ -190,6 +193,9 @@ def _int(name: str, value: object, minimum: int) -> int:
 
 
 def _checked_value(name: str, value: object) -> Any:
+    if name == "auto_axes_moves":
+        check_choice(_UPDATE, name, value, ("allow", "warn", "error"))
+        return value
     if name == "spmd_executor":
         check_choice(_UPDATE, name, value, ("auto", "cooperative", "threads"))
         return value

@@ -249,22 +249,29 @@ class ArrayMethods(_Self):
             >>> ad.device_put(np.arange(6)).reshape(2, -1).shape
             (2, 3)
         """
-        from artifex_devices._array_ops.core.operand_sharding import with_out_sharding
-
         sizes = shape[0] if len(shape) == 1 else shape
-        return with_out_sharding(self, lambda x: np.reshape(x, sizes, order, copy=copy), out_sharding)
+        if out_sharding is None:
+            return np.reshape(self, sizes, order, copy=copy)
+        from artifex_devices._array_ops.core.operand_sharding import with_out_sharding
+        from artifex_devices._array_ops.shape.reshaping import reshape
+
+        return with_out_sharding(self, lambda x: reshape(x, sizes, order, copy=copy), out_sharding)
 
     def ravel(self, order: str = "C", *, out_sharding: Sharding | PartitionSpec | None = None) -> Array:
         """Returns the elements in one dimension, on the same memory: reshape(-1), with its out_sharding."""
+        if out_sharding is None:
+            return np.ravel(self, order)
         from artifex_devices._array_ops.core.operand_sharding import with_out_sharding
+        from artifex_devices._array_ops.shape.reshaping import ravel
 
-        return with_out_sharding(self, lambda x: np.ravel(x, order), out_sharding)
+        return with_out_sharding(self, lambda x: ravel(x, order), out_sharding)
 
     def flatten(self, order: str = "C") -> Array:
         """Returns a copy of the elements in one dimension."""
-        from artifex_devices._array_ops.shape.reshaping import flatten
+        from artifex_devices._array_ops.shape.reshaping import check_order
 
-        return flatten(self, order)
+        check_order("flatten", order)
+        return np.reshape(self, (self.size,), copy=True)
 
     def repeat(
         self,
@@ -274,17 +281,18 @@ class ArrayMethods(_Self):
         out_sharding: Sharding | PartitionSpec | None = None,
     ) -> Array:
         """Calls np.repeat(x, repeats, axis); the result is placed by out_sharding if that is not None."""
+        if out_sharding is None:
+            return np.repeat(self, repeats, axis)
         from artifex_devices._array_ops.core.operand_sharding import with_out_sharding
+        from artifex_devices._array_ops.index.taking import repeat
 
-        return with_out_sharding(self, lambda x: np.repeat(x, repeats, axis), out_sharding)
+        return with_out_sharding(self, lambda x: repeat(x, repeats, axis), out_sharding)
 
     # Products
 
     def dot(self, b: numpy.typing.ArrayLike, out: numpy.typing.NDArray[Any] | None = None) -> Array:
         """Calls np.dot(x, b); each device multiplies its own blocks, and only partial sums are sent."""
-        from artifex_devices._array_ops.linalg.matrix_products import dot
-
-        return dot(self, b, out)
+        return np.dot(self, b, out)
 
     # Indexing
 

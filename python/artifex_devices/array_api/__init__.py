@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Array API standard (2024.12) for Arrays: the result of `x.__array_namespace__()`.
 
-Functions are NumPy's own, which compute on the devices of the shards. If a function does not support a sharding over
+Functions are NumPy's own, which compute on the devices of the shards. If a function cannot use a sharding over
 Auto axes, it replicates the Array first, because code for all array libraries cannot choose a placement. Creation
 functions create Arrays on `device=`, a target of `device_put`. Each other NumPy function that supports Arrays has its
 own name, such as `xp.pad`. Other functions are absent: `hasattr(xp, "extract")` is False.

@@ -10,10 +10,8 @@ import numpy as np
 
 from artifex_devices._array_ops.core.arguments import array_operand
 from artifex_devices._core import Array
-from artifex_devices.array_api.exports import moving
 
 
-@moving
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """Returns a sorted copy of x along a dimension.
 
@@ -39,7 +37,6 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     return np.flip(ascending, axis) if descending else ascending
 
 
-@moving
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """Returns the indices that sort x along a dimension; arguments and errors as of `sort`.
 

@@ -79,10 +79,7 @@ def test_the_namespace_is_found():
 def test_all_that_is_offered_takes_arrays():
     for space, source in ((xp, np), (xp.fft, np.fft), (xp.linalg, np.linalg)):
         for name in set(dir(space)) - set(space.__all__):
-            function = getattr(space, name)
-            real = getattr(function, "__wrapped__", function)
-            assert real is getattr(source, name)
-            assert function.__name__ == real.__name__
+            assert getattr(space, name) is getattr(source, name)
     assert set(xp.__all__) <= set(dir(xp))
     assert not {"np", "Any", "dispatch"} & set(dir(xp))
     assert {"add", "exp", "where", "concat", "stack", "take", "unstack", "zeros_like", "astype"} <= set(dir(xp))
@@ -308,43 +305,8 @@ def test_ranges_and_frequencies_take_the_device_of_a_sharded_array(named):
     assert_same_bits(made, np.fft.rfftfreq(6, 2.0).astype(np.float32))
 
 
-MOVES = {
-    "reshape": lambda xp, x: xp.reshape(x, (-1,)),
-    "sort": lambda xp, x: xp.sort(x, axis=0),
-    "argsort": lambda xp, x: xp.argsort(x, axis=0),
-    "diff": lambda xp, x: xp.diff(x, axis=0),
-    "take_along_axis": lambda xp, x: xp.take_along_axis(x, xp.argsort(x, axis=0), axis=0),
-    "median": lambda xp, x: xp.median(x, axis=0),
-    "inv": lambda xp, x: xp.linalg.inv(x + xp.eye(8) * 100),
-    "qr": lambda xp, x: xp.linalg.qr(x).R,
-    "fftn": lambda xp, x: xp.fft.fftn(x),
-    "pad": lambda xp, x: xp.pad(x, 1),
-}
-
-
-@pytest.mark.parametrize("call", [pytest.param(c, id=n) for n, c in MOVES.items()])
-def test_a_sharding_over_auto_axes_that_is_in_the_way_is_moved(call, named, grid):
-    x = ad.device_put(V[::-1], named("x", "y"))
-    with pytest.warns(UserWarning, match="512 bytes in 1 Arrays are replicated on each device of their mesh") as said:
-        got = call(xp, x)
-    assert all(each.filename == __file__ for each in said)
-    assert got.sharding.mesh == grid
-    assert got.sharding.is_fully_replicated
-    assert got.committed
-    np.testing.assert_allclose(np.asarray(got), call(np, V[::-1]), rtol=1e-10, atol=1e-10)
-    explicit = ad.Mesh(grid.devices, ("x", "y"), axis_types=(ad.AxisType.Explicit,) * 2)
-    y = ad.device_put(V[::-1], ad.NamedSharding(explicit, ad.P("x", "y")))
-    with pytest.raises(ad.errors.ShardingTypeError):
-        call(xp, y)
-
-
-def test_numpys_own_functions_and_what_is_not_in_the_way_stay_as_they_are(named):
+def test_what_is_not_in_the_way_stays_as_it_is(named):
     x = ad.device_put(V, named("x"))
     assert xp.sort(x, axis=1).sharding == named("x")
     assert xp.fft.fft(x).sharding == named("x")
     assert xp.stack([x, x]).sharding == named(None, "x")
-    for call in (lambda: np.sort(x, axis=0), lambda: np.fft.fft(x, axis=0), lambda: x.T.reshape(-1)):
-        with pytest.raises(ad.errors.ShardingTypeError):
-            call()
-    with pytest.raises(ad.errors.ShardingTypeError):
-        xp.reshape(ad.device_put(V, named("x")).T, (-1,), copy=False)

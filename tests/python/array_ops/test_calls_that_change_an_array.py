@@ -124,6 +124,7 @@ def test_several_results_are_assigned_together(x):
     np.testing.assert_array_equal(np.asarray(names["y"]), X % 3)
 
 
+@pytest.mark.usefixtures("no_moves")
 @pytest.mark.parametrize(
     ("call", "gathered"),
     [

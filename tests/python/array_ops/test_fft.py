@@ -57,6 +57,7 @@ def test_uneven_and_big(line):
     np.testing.assert_allclose(np.asarray(got), np.fft.rfft(host), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.usefixtures("no_moves")
 def test_a_sharded_dimension_is_refused(named):
     x = ad.device_put(COMPLEX, named("x"))
     for name in ("fft", "rfft", "fftn"):

@@ -351,6 +351,7 @@ def test_take_refuses(named):
         np.take(x, [0], 0, out=np.empty(3))
 
 
+@pytest.mark.usefixtures("no_moves")
 @given(data=st.data())
 def test_take_along_axis(data):
     placement = data.draw(placements(dtype="int64"))
@@ -369,6 +370,7 @@ def test_take_along_axis(data):
         assert_same_bits(np.take_along_axis(x, i, axis), np.take_along_axis(value, i, axis))
 
 
+@pytest.mark.usefixtures("no_moves")
 def test_take_along_axis_keeps_the_other_cuts(named):
     i = np.argsort(-V, axis=1)
     result = np.take_along_axis(put(V, named("x")), put(i, named("x")), axis=1)
@@ -406,6 +408,7 @@ def test_select(named):
     assert_same_bits(result, np.select([V < 10, V > 40], [V, -V], 5))
 
 
+@pytest.mark.usefixtures("no_moves")
 def test_searchsorted(named):
     x = put(V, named("x", "y"))
     keys = np.array([3.0, 9.0, 40.0])
@@ -418,6 +421,7 @@ def test_searchsorted(named):
         np.searchsorted(put(V[0], named("x")), keys)
 
 
+@pytest.mark.usefixtures("no_moves")
 def test_results_of_unknown_size_are_refused(named):
     with pytest.raises(TypeError, match=r"not known.*np.trim_zeros\(np.asarray\(x\)\)"):
         np.trim_zeros(put(V[0], named("x")))

@@ -238,9 +238,3 @@ def test_block(named):
     assert_same_bits(np.block([x, x]), np.block([V, V]))
     with pytest.raises(ValueError, match="nested unevenly"):
         np.block([[x], x])
-
-
-@pytest.mark.parametrize("call", [lambda x: np.insert(x, 0, 1.0), lambda x: np.delete(x, 0)])
-def test_insert_and_delete_are_refused(named, call):
-    with pytest.raises(TypeError, match=r"np\.asarray"):
-        call(put(V, named("x")))

@@ -107,6 +107,7 @@ def test_big_stacks_are_worked_on_in_pieces(devices, line):
         assert_same_bits(np.linalg.svdvals(x)[:7], np.linalg.svdvals(host)[:7])
 
 
+@pytest.mark.usefixtures("no_moves")
 def test_a_sharded_matrix_is_refused_and_the_repair_works(named, grid):
     host = positive(n=8)
     x = ad.device_put(host, named("x", "y"))

@@ -32,7 +32,7 @@ CALLS = {
     "np.linalg.outer": (lambda x: np.linalg.outer(x, MASKED), "linalg.outer: an argument"),
     "np.array_equal": (lambda x: np.array_equal(x, MASKED), "array_equal: an argument"),
     "np.average": (lambda x: np.average(x, weights=MASKED), "average: an argument"),
-    "x.dot": (lambda x: x.dot(MASKED), "dot: an operand"),
+    "x.dot": (lambda x: x.dot(MASKED), "dot: an argument"),
 }
 
 

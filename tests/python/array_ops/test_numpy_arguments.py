@@ -197,6 +197,7 @@ class TestMasksAndAxes:
     def test_functions_of_numpys_that_are_written_in_python_take_true_as_1(self, function, line):
         same(function(on(line, MATRIX, "x"), axis=True), function(MATRIX, axis=1))
 
+    @pytest.mark.usefixtures("no_moves")
     @pytest.mark.parametrize("function", [np.sort, lambda x, **o: np.argsort(x, stable=True, **o)])
     def test_order_of_the_flattened_array(self, function, line):
         value = MATRIX[::-1] % 7

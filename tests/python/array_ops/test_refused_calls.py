@@ -12,6 +12,7 @@ def x():
         yield ad.device_put(np.arange(16.0).reshape(4, 4))
 
 
+@pytest.mark.usefixtures("no_moves")
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [

@@ -72,6 +72,7 @@ def test_orders_of_dimensions_are_numpys(data):
         check(x.mT, value.mT)
 
 
+@pytest.mark.usefixtures("no_moves")
 @FEW
 @given(st.data())
 def test_reshape_is_numpys_or_an_error(data):
@@ -170,6 +171,7 @@ def test_the_sharding_of_a_reshaped_array(put, shape, spec, new, result):
     check(got, value_of(shape).reshape(new))
 
 
+@pytest.mark.usefixtures("no_moves")
 @pytest.mark.parametrize(
     ("shape", "spec", "new", "message"),
     [
@@ -251,6 +253,7 @@ def test_wrong_shapes_and_axes_are_errors(put):
         x.reshape(2.5, -1)
 
 
+@pytest.mark.usefixtures("no_moves")
 def test_what_a_sharded_dimension_does_not_support_is_an_error(put):
     x = put((8, 4), "x")
     for call in (lambda: np.tile(x, (2, 1)), lambda: np.pad(x, 1)):

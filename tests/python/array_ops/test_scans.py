@@ -79,11 +79,13 @@ class TestWithoutAxis:
             assert_same_bits(got, np.cumsum(value))
             assert got.sharding == named(*spec)
 
+    @pytest.mark.usefixtures("no_moves")
     def test_columns_do_not(self, named):
         x = ad.device_put(np.arange(64).reshape(8, 8), named(None, "x"))
         with pytest.raises(ad.errors.ShardingTypeError, match="cumsum: without axis the Array is flattened"):
             np.cumsum(x)
 
+    @pytest.mark.usefixtures("no_moves")
     def test_uneven_rows_do_not(self, grid):
         sharding = ad.NamedSharding(grid, P("x"), uneven="last-short")
         with pytest.raises(ad.errors.ShardingTypeError, match="and evenly"):
@@ -94,6 +96,7 @@ class TestWithoutAxis:
 
 
 class TestCumulative:
+    @pytest.mark.usefixtures("no_moves")
     def test_functions_of_the_array_api(self, named):
         value = np.arange(1, 65).reshape(8, 8)
         x = ad.device_put(value, named("x"))

@@ -50,6 +50,7 @@ class TestSharding:
         assert np.quantile(x, [0.1, 0.5], axis=1).sharding == named(None, "x", "y")
         assert np.trapezoid(x, axis=1).sharding == named("x", "y")
 
+    @pytest.mark.usefixtures("no_moves")
     def test_along_a_sharded_dimension_the_repair_works(self, grid, named):
         value = numbers((8, 8), np.dtype("float32"), 2)
         x = ad.device_put(value, named("x", "y"))
@@ -92,12 +93,14 @@ class TestDiff:
         assert_same_bits(np.diff(value, prepend=placed), np.diff(value, prepend=column))
         assert np.diff(x, 0, prepend=0) is x
 
+    @pytest.mark.usefixtures("no_moves")
     def test_along_a_sharded_dimension_it_is_refused(self, named):
         with pytest.raises(ad.errors.ShardingTypeError, match="diff: a dimension that it works along is sharded"):
             np.diff(ad.device_put(np.ones((8, 4)), named("x")), axis=0)
 
 
 class TestErrors:
+    @pytest.mark.usefixtures("no_moves")
     def test_none_flattens_only_unsharded_arrays(self, named):
         assert np.asarray(np.sort(ad.device_put(np.array([2, 1]), named()), axis=None)).tolist() == [1, 2]
         with pytest.raises(ShardingTypeError, match=r"sort: a dimension .*got dimension 0 over \('x',\)"):

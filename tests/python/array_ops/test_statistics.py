@@ -177,6 +177,7 @@ class TestWarningsAndErrors:
         with pytest.raises(ValueError, match="std: ddof and correction"):
             np.std(ad.device_put(np.ones(8), named("x")), ddof=1, correction=1)
 
+    @pytest.mark.usefixtures("no_moves")
     def test_medians_along_sharded_dimensions_name_the_repair(self, named):
         x = ad.device_put(np.arange(64.0).reshape(8, 8), named("x", "y"))
         for call in (lambda: np.median(x), lambda: np.quantile(x, 0.5, axis=0), lambda: np.linalg.norm(x, 2)):

@@ -139,7 +139,7 @@ ARRAYS = {
         lambda w: np.concatenate([w.put(X, "x"), X[:, 1:], X[0]]), ValueError, ("operand 1", "operand 2", "(8, 7)")
     ),
     "sections that do not divide": Row(lambda w: np.split(w.put(X, "x"), 3), ValueError, ("3", "array_split")),
-    "NumPy function": Row(lambda w: np.insert(w.put(X, "x"), 0, 1.0), TypeError, ("insert", "np.asarray")),
+    "NumPy function": Row(lambda w: np.put(w.put(X, "x"), 0, 1.0), TypeError, ("put", "np.array")),
 }
 
 TABLE = {

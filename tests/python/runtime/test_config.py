@@ -57,6 +57,7 @@ def test_defaults_can_be_read_in_three_ways():
         "parallel_copy_bytes",
         "async_copy_bytes",
         "trace_allocations",
+        "auto_axes_moves",
         "spmd_executor",
         "spmd_threads_bytes",
         "collective_timeout_s",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._array_ops.core.arguments import masked_array_error, operand
+from artifex_devices._array_ops.core.auto_axes import call_on_host, call_with_replicated
 from artifex_devices._array_ops.core.gathered_call import (
     call_on_copy,
     call_without_out,
@@ -21,6 +22,7 @@ from artifex_devices._array_ops.core.registry import FUNCTIONS, REFUSALS, UFUNCS
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, elementwise_into
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
+from artifex_devices.errors import ShardingTypeError
 
 # The functions that change an argument, and its name; all others return their result.
 _CHANGED = {
@@ -36,9 +38,18 @@ _NONE_COUNTS = ("axis", "initial")  # options of a ufunc's methods for which Non
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """Does the work of `Array.__array_ufunc__`."""
+    try:
+        return _call_ufunc(ufunc, method, inputs, options)
+    except ShardingTypeError as refusal:
+        return call_with_replicated(getattr(ufunc, method), inputs, options, refusal)
+
+
+def _call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     name = ufunc.__name__
     if method == "at":
-        raise _at_error(ufunc, inputs)
+        if isinstance(inputs[0], Array):
+            raise _change_error(f"{name}.at", updated_copy(ufunc, inputs))
+        return call_on_host(f"{name}.at", ufunc.at, inputs, options, _unsupported(f"{name}.at", inputs, {}))
     if _has_array(options.get("out")):
         _load()
         raise _out_error(name if method == "__call__" else f"{name}.{method}", ufunc, inputs, options)
@@ -57,18 +68,13 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
     _load()
     if method != "__call__":
         if method not in UFUNCS:
-            methods = sorted(key for key in UFUNCS if isinstance(key, str))
-            raise failure(
-                TypeError,
-                f"{name}.{method}",
-                "not supported on Arrays",
-                expected=f"one of __call__, {', '.join(methods)}",
-                fix=f"gather first: {gathered_call(f'{name}.{method}', inputs, options)}",
-            )
+            full_name = f"{name}.{method}"
+            refusal = _unsupported(full_name, inputs, options)
+            return call_on_host(full_name, getattr(ufunc, method), inputs, options, refusal)
         return UFUNCS[method](ufunc, inputs, options)
     if ufunc.signature is not None:
         if ufunc not in UFUNCS:
-            raise _unsupported(name, inputs, options)
+            return call_on_host(name, ufunc, inputs, options, _unsupported(name, inputs, options))
         return UFUNCS[ufunc](ufunc, inputs, options)
     if "out" in options or "where" in options:
         return elementwise_into(ufunc, inputs, options)
@@ -84,12 +90,17 @@ def call_function(function: Callable[..., Any], types: Any, args: Any, kwargs: A
             raise _change_error(_name_of(function), call_on_copy(_name_of(function), target, args, kwargs))
     if _has_array(kwargs.get("out")):
         raise _out_error(_name_of(function), function, args, kwargs)
-    if function not in FUNCTIONS:
-        raise _unsupported(_name_of(function), args, kwargs, REFUSALS.get(function, _UNSUPPORTED))
     for kind in types:
         if kind is not Array and kind is not np.ndarray and issubclass(kind, np.ma.MaskedArray):
             raise masked_array_error(_name_of(function), "an argument")
-    return FUNCTIONS[function](*args, **kwargs)
+    if function not in FUNCTIONS:
+        name = _name_of(function)
+        refusal = _unsupported(name, args, kwargs, REFUSALS.get(function, _UNSUPPORTED))
+        return call_on_host(name, function, args, kwargs, refusal)
+    try:
+        return FUNCTIONS[function](*args, **kwargs)
+    except ShardingTypeError as refusal:
+        return call_with_replicated(FUNCTIONS[function], args, kwargs, refusal)
 
 
 def supports(function: object) -> bool:
@@ -134,14 +145,6 @@ def _change_error(name: str, repair: str) -> TypeError:
         got="an Array",
         fix=f"change a copy: {repair}",
     )
-
-
-def _at_error(ufunc: np.ufunc, inputs: Sequence[Any]) -> TypeError:
-    """Returns the error for ufunc.at with an Array."""
-    name = f"{ufunc.__name__}.at"
-    if isinstance(inputs[0], Array):
-        return _change_error(name, updated_copy(ufunc, inputs))
-    return _unsupported(name, inputs, {})
 
 
 def _name_of(function: Callable[..., Any]) -> str:

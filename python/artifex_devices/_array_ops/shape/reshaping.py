@@ -100,12 +100,6 @@ def ravel(a: ArrayLike, order: Literal["K", "A", "C", "F"] | None = "C") -> Any:
     return reshape(a, (a.size,))
 
 
-def flatten(a: Array, order: Literal["K", "A", "C", "F"] | None = "C") -> Any:
-    """Copies the elements to one dimension."""
-    check_order("flatten", order)
-    return reshape(a, (a.size,), copy=True)
-
-
 @implements(np.squeeze)
 def squeeze(a: Array, axis: Axes = None) -> Array:
     """Implements np.squeeze, on the same memory."""
