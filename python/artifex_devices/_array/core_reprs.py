@@ -6,12 +6,13 @@ pybind11 binds methods as `instancemethod` objects, which compare but have no ha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from artifex_devices import _core
 
 
-def _function_of(owner: type, bound: Any) -> Any:
+def _function_of(owner: type, bound: Callable[..., Any]) -> Any:
     """Returns a Python function that calls the bound method."""
 
     def __repr__(self: Any) -> str:  # noqa: N807 - it becomes a method

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ else:
     _Self = object
 
 
-def _forwarded(function: Any, doc: str) -> Any:
+def _forwarded(function: Callable[..., Any], doc: str) -> Any:
     """Returns a method that calls a NumPy function, with its signature, and returns an Array."""
 
     def method(self: Array, *args: Any, **options: Any) -> Any:

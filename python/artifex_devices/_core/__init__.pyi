@@ -1106,7 +1106,7 @@ class Mesh:
     def _repr_html_(self) -> str | None: ...
     def update(
         self,
-        devices: Device | numpy.typing.NDArray[typing.Any] | collections.abc.Sequence[typing.Any] | None = None,
+        devices: numpy.typing.NDArray[typing.Any] | collections.abc.Sequence[typing.Any] | None = None,
         axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable] | None = None,
         axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
     ) -> Mesh:

@@ -83,7 +83,7 @@ class HostCopy:
             return error
         return None
 
-    def _wait(self, operation: str, timeout: Any) -> None:
+    def _wait(self, operation: str, timeout: float | None) -> None:
         if timeout is not None:
             expected, fix = "seconds or None", "leave it out to wait"
             check_number(operation, "timeout", timeout, fix, expected=expected)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,7 @@ def _wrong_type(where: str, value: object, expected: str, fix: str) -> TypeError
     return TypeError(f"{where} is of type {type(value).__name__}; expected {expected}, got {safe_repr(value)}; {fix}")
 
 
-def _map(operation: str, convert: Any, tree: object, pspecs: object) -> Any:
+def _map(operation: str, convert: Callable[..., Any], tree: object, pspecs: object) -> Any:
     """Maps convert(leaf, spec, name) over the leaves of a tree."""
 
     def is_leaf(node: object) -> bool:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import collections.abc
 from collections.abc import Mapping
 from inspect import cleandoc
 from typing import Any
+
+import numpy.typing
 
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, failure, wrong_type
 from artifex_devices._core import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
@@ -25,7 +28,12 @@ def _are_all_axes(kind: AxisType) -> property:
     return property(are_all, doc=f"Whether every axis is of type {kind.name}; False without axes.")
 
 
-def _update_mesh(self: Mesh, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+def _update_mesh(
+    self: Mesh,
+    devices: numpy.typing.NDArray[Any] | collections.abc.Sequence[Any] | None = None,
+    axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable] | None = None,
+    axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
+) -> Mesh:
     """Returns a mesh with other devices, names or axis types. Raises TypeError and ValueError as Mesh does.
 
     Example:
@@ -49,7 +57,10 @@ def _abstract_mesh(self: AbstractMesh) -> AbstractMesh:
 
 
 def _update_abstract_mesh(
-    self: AbstractMesh, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
+    self: AbstractMesh,
+    axis_sizes: collections.abc.Sequence[int] | None = None,
+    axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable] | None = None,
+    axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
 ) -> AbstractMesh:
     """Returns a mesh with other sizes, names or axis types. Raises TypeError and ValueError as AbstractMesh does.
 
@@ -65,7 +76,7 @@ def _update_abstract_mesh(
     )
 
 
-def _update_axis_types(self: AbstractMesh, name_to_type: Any) -> AbstractMesh:
+def _update_axis_types(self: AbstractMesh, name_to_type: object) -> AbstractMesh:
     """Returns a mesh with other types of the axes in `name_to_type`, a dict of axis name to AxisType.
 
     Raises:
@@ -132,7 +143,7 @@ def _update_named_sharding(self: NamedSharding, **kwargs: Any) -> NamedSharding:
     return NamedSharding(own.pop("mesh"), own.pop("spec"), **own)
 
 
-def _update_spec(self: PartitionSpec, partitions: Any = None) -> PartitionSpec:
+def _update_spec(self: PartitionSpec, partitions: collections.abc.Iterable[Any] | None = None) -> PartitionSpec:
     """Returns a PartitionSpec with other entries, or itself for None. Raises TypeError unless they are iterable.
 
     Example:
@@ -148,7 +159,7 @@ def _update_spec(self: PartitionSpec, partitions: Any = None) -> PartitionSpec:
     return _spec_of("partitions", partitions)
 
 
-def _spec_of(name: str, entries: Any) -> PartitionSpec:
+def _spec_of(name: str, entries: collections.abc.Iterable[Any]) -> PartitionSpec:
     return PartitionSpec(*bounded_list("update", name, entries, MAX_DIMENSIONS, "join dimensions"))
 
 

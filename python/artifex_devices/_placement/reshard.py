@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, overload
 
 from artifex_devices import tree_util
@@ -115,7 +116,7 @@ def reshard(xs: Any, out_shardings: TargetTree) -> Any:
     return _apply("reshard", xs, out_shardings, resolve)
 
 
-def _apply(operation: str, x: object, requested: object, resolve: Any) -> Any:
+def _apply(operation: str, x: object, requested: object, resolve: Callable[..., Any]) -> Any:
     leaves, treedef = tree_util.tree_flatten(x)
     entries = per_leaf(operation, "shardings", requested, x, _ENTRIES, is_checked=False)
     if not isinstance(entries, list):

@@ -164,7 +164,7 @@ def empty(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device:
 
 
 def full(
-    shape: int | Sequence[int], fill_value: Any, *, dtype: DTypeLike | None = None, device: Target = None
+    shape: int | Sequence[int], fill_value: complex, *, dtype: DTypeLike | None = None, device: Target = None
 ) -> Array:
     """Creates an Array full of one value, with its dtype if dtype is None."""
     value = np.asarray(fill_value)
@@ -174,10 +174,10 @@ def full(
 
 
 def arange(
-    start: Any,
+    start: float,
     /,
-    stop: Any = None,
-    step: Any = 1,
+    stop: float | None = None,
+    step: float = 1,
     *,
     dtype: DTypeLike | None = None,
     device: Target = None,
@@ -189,8 +189,8 @@ def arange(
 
 
 def linspace(
-    start: Any,
-    stop: Any,
+    start: complex,
+    stop: complex,
     /,
     num: int,
     *,
@@ -252,7 +252,7 @@ class Info:
             "indexing": np.dtype(np.intp),
         }
 
-    def dtypes(self, *, device: Target = None, kind: Any = None) -> dict[str, Any]:
+    def dtypes(self, *, device: Target = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
         """Returns the dtypes of a kind of isdtype, or all dtypes for None, by name."""
         found = {name: np.dtype(name) for name in _NAMES}
         return found if kind is None else {name: d for name, d in found.items() if np.isdtype(d, kind)}

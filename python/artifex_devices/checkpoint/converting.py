@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from artifex_devices._base.checks import check_bool, check_int
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._core import internal
+from artifex_devices._core.internal import SavePart
 from artifex_devices.checkpoint import manifest
 from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
 from artifex_devices.checkpoint.manifest import Manifest
@@ -79,7 +79,9 @@ def convert(
         raise
 
 
-def _write(part: Any, folder: str, names: list[str], index: int, progress: Callable[[int], None], before: int) -> None:
+def _write(
+    part: SavePart, folder: str, names: list[str], index: int, progress: Callable[[int], None], before: int
+) -> None:
     """Writes part `index` and reports the bytes, of which `before` were written earlier."""
     is_written = threading.Event()
     errors: list[BaseException] = []

@@ -15,6 +15,7 @@ from artifex_devices.command_line.training_options import PICTURES
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster
+    from artifex_devices.models import TransformerShape
     from artifex_devices.planner import Efficiency, TrainingPlan, TrainingSuggestions
 
 _SEARCH_ONLY = ("top", "max_tensor", "memory_headroom", "device_counts")
@@ -75,7 +76,9 @@ def _efficiency(arguments: argparse.Namespace, cluster: Cluster) -> Efficiency:
     return efficiency.replaced(**arguments.factor) if arguments.factor else efficiency
 
 
-def _plan(shape: Any, cluster: Cluster, efficiency: Efficiency, arguments: argparse.Namespace) -> TrainingPlan:
+def _plan(
+    shape: str | TransformerShape, cluster: Cluster, efficiency: Efficiency, arguments: argparse.Namespace
+) -> TrainingPlan:
     from artifex_devices.planner import TrainingConfig, plan_training
 
     values = {name: value[0] if isinstance(value, list) else value for name, value in _fields(arguments).items()}
@@ -85,7 +88,9 @@ def _plan(shape: Any, cluster: Cluster, efficiency: Efficiency, arguments: argpa
     return plan_training(shape, cluster, config, efficiency=efficiency, measured=arguments.measured_step)
 
 
-def _search(shape: Any, cluster: Cluster, efficiency: Efficiency, arguments: argparse.Namespace) -> TrainingSuggestions:
+def _search(
+    shape: str | TransformerShape, cluster: Cluster, efficiency: Efficiency, arguments: argparse.Namespace
+) -> TrainingSuggestions:
     from artifex_devices.planner import suggest_training
 
     options = {name: getattr(arguments, name) for name in _SEARCH_ONLY}

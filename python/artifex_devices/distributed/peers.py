@@ -10,7 +10,6 @@ import struct
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 _LENGTH = struct.Struct("!I")
 _MAX_MESSAGE = 1 << 16  # bytes
@@ -66,7 +65,7 @@ class PeerStates:
         found = [peer for peer in self.by_number.values() if peer.state in ("failed", "lost")]
         return min(found, key=lambda peer: (peer.is_echo, peer.state == "lost"), default=None)
 
-    def handle(self, peer: Peer, message: Mapping[str, Any]) -> None:
+    def handle(self, peer: Peer, message: Mapping[str, object]) -> None:
         """Records what a peer has reported."""
         kind = message.get("kind")
         if kind == "failed":
@@ -80,7 +79,7 @@ class PeerStates:
             peer.has_reported = True
             self.stuck_reason = self.stuck_reason or str(message.get("reason", ""))
 
-    def _broadcast(self, message: Mapping[str, Any]) -> None:
+    def _broadcast(self, message: Mapping[str, object]) -> None:
         """Sends a message to all peers. Never waits."""
         raise NotImplementedError
 
@@ -135,7 +134,7 @@ class Peers(PeerStates):
         for peer in self.by_number.values():
             self._drop(peer)
 
-    def _broadcast(self, message: Mapping[str, Any]) -> None:
+    def _broadcast(self, message: Mapping[str, object]) -> None:
         """Sends without waiting: a later poll sends what the connections do not take now."""
         data = json.dumps(message).encode()
         if len(data) > _MAX_MESSAGE:

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import rate_text, seconds_text, table_lines, wrapped
-from artifex_devices._core import internal
+from artifex_devices._core import Mesh, internal
 from artifex_devices.accelerators import source_notes
 from artifex_devices.mesh_utils.orders import mesh_devices, weights_of
 from artifex_devices.render import checked_cells
@@ -135,7 +134,7 @@ class MeshExplanation(NotebookText):
 
 
 def explain(
-    mesh: Any,
+    mesh: Mesh,
     *,
     axis_names: Sequence[Hashable] | None = None,
     traffic: float | Sequence[float] = 1 << 30,
