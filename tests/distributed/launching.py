@@ -12,6 +12,7 @@ import traceback
 from pathlib import Path
 
 import pytest
+from polling import wait_until
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
@@ -47,9 +48,7 @@ class Outcome:
 
 def wait_for_outcomes(folder, *numbers):
     """Called in a body: waits, outside of this library, until these processes have ended theirs."""
-    until = time.monotonic() + 40
-    while time.monotonic() < until and not all((Path(folder) / f"outcome.{number}").exists() for number in numbers):
-        time.sleep(0.02)
+    wait_until(lambda: all((Path(folder) / f"outcome.{number}").exists() for number in numbers), 40)
 
 
 class SimulatedOutcome:

@@ -71,7 +71,7 @@ def prefetch_batches():
 
     def source():
         for i in range(8):
-            time.sleep(0.01 * ((i + ad.process_index()) % 3))
+            time.sleep(0.01 * ((i + ad.process_index()) % 3))  # a slow source
             yield {"x": own_rows() + i, "y": np.full(4, i)}
 
     sums = []

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from launching import end_without_notice, transport, wait_for_outcomes
+from polling import wait_until
 
 
 def everyone():
@@ -147,24 +148,20 @@ def test_later_calls_say_what_broke_the_job(processes):
         first, *later = outcome.value
         assert first.startswith("the processes came to different operations")
         for text in later:
-            assert "the processes of this job no longer work together, since: the processes came to different" in text
+            assert "the processes of this job no longer work together, since: the processes called different" in text
 
 
 def wait_for_ever(folder):
     if transport().process_index == 1:
         open(os.path.join(folder, "waits"), "w").close()
-        time.sleep(999)
+        time.sleep(999)  # a process that never comes
     transport().agree("psum", b"a", everyone())
 
 
 @pytest.mark.real_processes
 def test_ctrl_c_ends_the_job(processes, tmp_path):
-    def until_it_waits(_):
-        until = time.monotonic() + 30
-        while not (tmp_path / "waits").exists() and time.monotonic() < until:
-            time.sleep(0.05)
-
-    job = processes(2, wait_for_ever, str(tmp_path), interrupt_after=until_it_waits)
+    waits = tmp_path / "waits"
+    job = processes(2, wait_for_ever, str(tmp_path), interrupt_after=lambda _: wait_until(waits.exists))
     assert not job.timed_out
     assert job.status != 0
 

@@ -129,6 +129,7 @@ def test_uneven_parts_have_the_result_of_one_process(processes):
     check_outcomes(found, in_one_process(pairs, *arguments))
 
 
+@pytest.mark.filterwarnings("ignore:sort. 512 bytes are replicated")
 @pytest.mark.parametrize(("count", "order"), LAYOUTS)
 def test_uncommitted_arrays_and_refusals_are_the_same_in_every_process(processes, count, order):
     found = processes(count, singles, ORDERS[order], devices=8 // count, timeout=120).values

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from launching import transport
+from polling import wait_until
 
 
 def start(function):
@@ -26,7 +28,7 @@ def error_of(function):
     return ""
 
 
-def crossing_operations():
+def crossing_operations(folder):
     """Process 0 is in a sum of all in one thread and gathers in another; the others gather only."""
     import artifex_devices as ad
     from artifex_devices import P, lax, multihost_utils
@@ -39,19 +41,20 @@ def crossing_operations():
     texts = []
     if ad.process_index() == 0:
         second = start(lambda: texts.append(error_of(lambda: add(x))))
-        time.sleep(0.3)  # it waits for the others in the sum
+        assert wait_until(lambda: transport()._user is not None)  # it waits for the others in the sum
         texts.append(error_of(lambda: multihost_utils.process_allgather(1)))
         second.join()
+        Path(folder, "refused").touch()
     else:
-        time.sleep(1.0)
+        assert wait_until(Path(folder, "refused").exists)
         texts.append(error_of(lambda: multihost_utils.process_allgather(1)))
     texts.append(error_of(lambda: multihost_utils.sync_global_devices("after")))
     return texts, time.monotonic() - begin
 
 
 @pytest.mark.real_processes
-def test_crossing_operations_of_two_threads_are_refused_at_once_with_both_lines(processes):
-    job = processes(2, crossing_operations, shielded=True)
+def test_crossing_operations_of_two_threads_are_refused_at_once_with_both_lines(processes, tmp_path):
+    job = processes(2, crossing_operations, str(tmp_path), shielded=True)
     assert [outcome.state for outcome in job.outcomes] == ["returned", "returned"], str(job)
     (first, took_0), (others, took_1) = (outcome.value for outcome in job.outcomes)  # the launcher ends a broken job
     source = Path(__file__).read_text().splitlines()
@@ -92,14 +95,11 @@ def test_threads_may_take_turns(processes):
 
 def refuse_beside_a_wait():
     """Process 0 waits for 2 in one thread, and 2 for 1, which waits for what process 0 refuses in another thread."""
-    from launching import transport
-
     found, same = transport(), b"d" * 32
     me = found.process_index
     if me == 0:
         second = start(lambda: found.agree("third", same, [0, 2]))
-        while found._user is None:  # until that thread has the transport
-            time.sleep(0.001)
+        assert wait_until(lambda: found._user is not None)  # until that thread has the transport
         found.refuse("first", "no memory", [0, 1])
         second.join()
         return ""

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from polling import wait_until
 
 pytestmark = pytest.mark.real_processes
 MEETINGS = 40
@@ -25,9 +26,9 @@ def straggle(seed, folder):
     for number, process in enumerate(late):
         multihost_utils.sync_global_devices(f"before {number}")
         if process == ad.process_index():  # waits until the others are about to meet, and then some more
-            while len(list(Path(folder).glob(f"{number}-*"))) < ad.process_count() - 1:
-                time.sleep(0.001)
-            time.sleep(0.1)
+            files = [Path(folder, f"{number}-{other}") for other in range(ad.process_count()) if other != process]
+            assert wait_until(lambda files=files: all(file.exists() for file in files))
+            time.sleep(0.1)  # a slow process
         else:
             Path(folder, f"{number}-{ad.process_index()}").touch()
         multihost_utils.process_allgather(np.ones(3))

@@ -30,7 +30,7 @@ def traced(file, late_s):
         for process in late:
             with profiler.annotate("step"):
                 if process == ad.process_index():
-                    time.sleep(late_s)
+                    time.sleep(late_s)  # slow work
                 add(x)
         ad.device_put(x, ad.NamedSharding(mesh, P())).block_until_ready()
     named = [meeting.slowest.process for meeting in trace.collectives]

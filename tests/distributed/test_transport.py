@@ -140,7 +140,7 @@ def test_another_thread_than_the_first_may_send(processes):
 def late_meeting():
     t = transport()
     if t.process_index == 0:
-        time.sleep(1.5)
+        time.sleep(1.5)  # a slow process
     before = time.process_time()
     t.agree("late", b"l", range(t.process_count))
     return time.process_time() - before

@@ -8,11 +8,11 @@ import signal
 import socket
 import stat
 import subprocess
-import time
 
 import numpy as np
 import pytest
 from launching import find_mpiexec, transport, wait_for_outcomes
+from polling import wait_until
 
 pytestmark = pytest.mark.real_processes
 
@@ -29,13 +29,11 @@ def ip(*words):
 
 def wait_for_carrier(name):
     """A cable is up a moment after both of its ends are; MPI looks once."""
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        found = subprocess.run(["ip", "-n", name, "link", "show", name], capture_output=True, text=True, check=False)
-        if "state UP" in found.stdout:
-            return
-        time.sleep(0.01)
-    raise OSError(f"{name} has no carrier")
+    show = ["ip", "-n", name, "link", "show", name]
+    if not wait_until(
+        lambda: "state UP" in subprocess.run(show, capture_output=True, text=True, check=False).stdout, 10
+    ):
+        raise OSError(f"{name} has no carrier")
 
 
 @pytest.fixture

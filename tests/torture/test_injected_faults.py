@@ -13,12 +13,12 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tour
+from polling import wait_until
 
 SOURCE = Path(__file__).resolve().parent / "short_of.cpp"
 CALLS = {"pages": 0, "threads": 1}
@@ -91,12 +91,7 @@ def in_use():
 
 def comes(true):
     """Whether the function gives True in time: threads of prefetchers that were dropped end in their own time."""
-    for _ in range(500):
-        if true():
-            return True
-        gc.collect()
-        time.sleep(0.01)
-    return False
+    return wait_until(lambda: true() or (gc.collect(), true())[1], 5)
 
 
 def comes_to(before):

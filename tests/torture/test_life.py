@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
 import tour
+from polling import wait_until
 
 
 def fork_amid(kind):
@@ -82,8 +82,7 @@ def fork_in_a_handler():
             except RuntimeError as error:
                 assert children[-1] == 0, error
                 assert "forked" in str(error), error
-            while not children:
-                time.sleep(0.001)
+            assert wait_until(lambda: children)
             if children[-1] == 0:
                 tour.equal(ad.device_put(big[:64], tour.over(P("x"))), big[:64])
                 status = 7
@@ -220,10 +219,7 @@ def thousand_prefetchers():
     before = threading.active_count()
     for i in range(1000):
         open_and_leave(i)
-    end_s = time.monotonic() + 60
-    while threading.active_count() > before and time.monotonic() < end_s:
-        time.sleep(0.01)
-    assert threading.active_count() <= before
+    assert wait_until(lambda: threading.active_count() <= before, 60)
     gc.collect()
     assert ad.live_arrays() == []
 

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import tour
+from polling import wait_until
 
 
 class OwnError(Exception):
@@ -34,7 +35,7 @@ def one(random, seed):
                 if i == error_at:
                     raise error
                 if slow == "source":
-                    time.sleep(0.002)
+                    time.sleep(0.002)  # slow work
                 if not is_reused:
                     buffer = np.empty((8, 40), np.int64)
                 buffer[...] = np.arange(320).reshape(8, 40) + 1000 * i
@@ -55,7 +56,7 @@ def one(random, seed):
                 tour.equal(batch, np.arange(320).reshape(8, 40) + 1000 * i)
                 mine.append(i)
                 if slow == "consumers":
-                    time.sleep(0.002)
+                    time.sleep(0.002)  # slow work
         except StopIteration:
             pass
         except OwnError as e:
@@ -93,10 +94,7 @@ def mixtures():
     seen = [one(np.random.default_rng(seed), seed) for seed in range(200)]
     assert min(seen.count(kind) for kind in ("left", "error", "all")) > 30, seen
     gc.collect()
-    end_s = time.monotonic() + 60
-    while threading.active_count() > before and time.monotonic() < end_s:
-        time.sleep(0.01)
-    assert threading.active_count() <= before
+    assert wait_until(lambda: threading.active_count() <= before, 60)
     assert ad.live_arrays() == []
 
 

@@ -143,11 +143,11 @@ AT_EXIT = """
     def last():
         DaemonThread("main", begin).start()
         exiting.set()
-        while len(begun) < 3:
-            time.sleep(0.01)
+        wait_until(lambda: len(begun) == 3)
         print(*begun)
 
     from artifex_devices._base.daemon_thread import DaemonThread
+    from polling import wait_until
 
     exiting, is_slow, begun = threading.Event(), threading.Event(), []
 
@@ -158,7 +158,7 @@ AT_EXIT = """
         if is_slow.is_set():
             is_slow.clear()
             slow.set()
-            time.sleep(0.5)
+            time.sleep(0.5)  # a slow start
         return start_thread(*arguments, **others)
 
     def start_two():

@@ -3,6 +3,7 @@
 
 import json
 import os
+import threading
 
 import artifex_devices as ad
 import ml_dtypes
@@ -50,11 +51,29 @@ def test_the_bits_stay_in_any_number_of_files(tree, num_files, tmp_path):
 
 
 def test_progress_is_reported_while_a_file_is_written(tmp_path, monkeypatch):
-    value = np.ones((48, 1 << 20), np.uint8)
+    value = np.ones(1 << 20, np.uint8)
     checkpoint.save(tmp_path / "a", {"w": value})
+    reported, is_reported, write = [], threading.Event(), converting._write
+
+    class Slow:
+        """A part that is being written until its progress has been reported."""
+
+        bytes_written = property(lambda self: self.part.bytes_written)
+
+        def __init__(self, part):
+            self.part = part
+
+        def write(self, *args):
+            self.part.write(*args)
+            assert is_reported.wait(30)
+
+    def progress(count):
+        reported.append(count)
+        is_reported.set()
+
     monkeypatch.setattr(converting, "_INTERVAL_S", 0.001)
-    reported = []
-    checkpoint.convert(tmp_path / "a", tmp_path / "b", progress=reported.append)
+    monkeypatch.setattr(converting, "_write", lambda part, *args: write(Slow(part), *args))
+    checkpoint.convert(tmp_path / "a", tmp_path / "b", progress=progress)
     assert len(reported) > 1
     assert reported == sorted(reported)
     assert reported[-1] == value.nbytes

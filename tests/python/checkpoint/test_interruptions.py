@@ -5,13 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
 from artifex_devices.checkpoint import future as futures
+from polling import wait_until
 
 LIMITED = """
 import resource
@@ -150,8 +150,7 @@ def test_ctrl_c_between_any_two_calls_leaves_nothing_and_says_which_checkpoint_i
                 kept = error  # with its frames, as a notebook keeps it
         if not ctrl_c.where:
             break
-        while way == "save_async" and futures._running:
-            time.sleep(0.001)
+        assert wait_until(lambda: not futures._running)
         assert set(os.listdir(tmp_path)) <= {"source", "c"}, ctrl_c.where
         turn = checkpoint.restore(path, verify=True)["turn"] if path.exists() else None
         assert turn in ({1, 2} if overwrite else {None, 2}), ctrl_c.where

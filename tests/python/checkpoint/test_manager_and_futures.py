@@ -157,7 +157,7 @@ write = checkpoint.saving.Save.write
 
 
 def write_late(self):
-    time.sleep(0.5)
+    time.sleep(0.5)  # a slow write
     write(self)
 
 

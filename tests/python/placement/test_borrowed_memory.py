@@ -19,6 +19,7 @@ faulthandler.dump_traceback_later(50, exit=True)
 import numpy as np
 import artifex_devices as ad
 from artifex_devices.dlpack import from_dlpack
+from polling import wait_until
 
 released = []  # the names of the threads on which owners ended
 
@@ -54,16 +55,13 @@ def copying(how="may_alias", says=False):
     return coming
 
 def until(condition, what):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.001)
+    assert wait_until(condition), what
 """
 
 
 def run(body: str) -> None:
     """Runs a script after the prelude with 8 devices; it must end well, print "ok" and nothing else."""
-    variables = {**os.environ, "JAX_NUM_CPU_DEVICES": "8"}
+    variables = {**os.environ, "JAX_NUM_CPU_DEVICES": "8", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", PRELUDE + textwrap.dedent(body)],
         capture_output=True,
@@ -145,7 +143,7 @@ def test_an_owner_that_a_worker_drops_at_exit_is_released() -> None:
     script = """
         coming = copying(says=True)
     """
-    variables = {**os.environ, "JAX_NUM_CPU_DEVICES": "8"}
+    variables = {**os.environ, "JAX_NUM_CPU_DEVICES": "8", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + textwrap.dedent(script)],
         capture_output=True,

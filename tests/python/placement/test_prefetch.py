@@ -528,7 +528,7 @@ def test_exit_does_not_wait_for_a_stuck_source() -> None:
 
         def source():
             yield np.ones(3)
-            time.sleep(3600)
+            time.sleep(3600)  # a stuck source
 
         next(batches := prefetch_to_device(source()))
     """)

@@ -101,7 +101,7 @@ def test_40_slow_participants_are_named(executor):
     def body(block):
         for slow in late:
             if lax.axis_index("x") == slow:
-                time.sleep(0.04)
+                time.sleep(0.04)  # slow work
             lax.psum(block, "x")
         return lax.psum(block, "x")
 
@@ -181,7 +181,7 @@ def test_a_slow_simulated_process_is_named():
             for slow in (2, 0, 1, 2):
                 multihost_utils.sync_global_devices("before")
                 if ad.process_index() == slow:
-                    time.sleep(0.05)
+                    time.sleep(0.05)  # slow work
                 multihost_utils.process_allgather(slow)
         return trace
 

@@ -17,6 +17,7 @@ faulthandler.dump_traceback_later(50, exit=True)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for jobs in the background
 import numpy as np
 import artifex_devices as ad
+from polling import wait_until
 BIG = np.arange(1 << 22, dtype=np.float32)  # 16 MiB: goes over the worker pool
 
 def sharded(x):
@@ -32,10 +33,8 @@ def native_threads():
 
 def native_threads_once_gone(expected):
     # A joined thread stays listed until the kernel has taken it down, a moment after the join returned.
-    deadline = time.monotonic() + 10
-    while (count := native_threads()) > expected and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return count
+    wait_until(lambda: native_threads() <= expected, 10)
+    return native_threads()
 """
 
 
@@ -43,7 +42,12 @@ def run(
     body: str, *, environment: dict[str, str] | None = None, timeout_s: float = 60
 ) -> subprocess.CompletedProcess[str]:
     """Runs a script after the prelude with 8 devices."""
-    variables = {**os.environ, "JAX_NUM_CPU_DEVICES": "8", **(environment or {})}
+    variables = {
+        **os.environ,
+        "JAX_NUM_CPU_DEVICES": "8",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        **(environment or {}),
+    }
     return subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", PRELUDE + textwrap.dedent(body)],
         capture_output=True,

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 import weakref
 
 import artifex_devices as ad
@@ -23,6 +22,7 @@ from artifex_devices._core import internal
 from artifex_devices._spmd import cooperative, specs, threaded, watchdog
 from artifex_devices._spmd.session import _current
 from artifex_devices.errors import CollectiveError
+from polling import wait_until
 from spmd_programs import EXECUTORS, launch
 
 
@@ -448,10 +448,7 @@ def test_failing_calls_leave_no_thread_and_no_memory(settled, executor):
     for _ in range(1000):
         fail()
     gc.collect()
-    end_s = time.monotonic() + 30
-    while threading.active_count() > threads and time.monotonic() < end_s:
-        time.sleep(0.01)  # a thread that was let go of
-    assert threading.active_count() <= threads
+    assert wait_until(lambda: threading.active_count() <= threads)  # a thread that was let go of
     assert len(gc.get_objects()) < objects + 200
 
 
@@ -464,7 +461,7 @@ def test_ctrl_c_ends_a_program_of_threads():
         def body(i):
             if i == 0:  # the main thread waits for it, in `launch`
                 os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(50)
+                time.sleep(50)  # a slow body
             lax.psum(np.ones(1), "i")
         begin = time.monotonic()
         try:
@@ -507,6 +504,7 @@ def test_ctrl_c_at_any_time_leaves_nothing_behind(executor):
         f"""
         import random, signal, sys, threading, time, threadpoolctl, numpy as np
         from artifex_devices import lax
+        from polling import wait_until
         from spmd_programs import launch
         def program():
             return launch(lambda i: int(lax.psum(np.array(i), "i")), {executor!r})
@@ -529,11 +527,9 @@ def test_ctrl_c_at_any_time_leaves_nothing_behind(executor):
                 interrupted += 1
             assert program() == [28] * 8
         same = [library["num_threads"] for library in threadpoolctl.threadpool_info()] == blas
-        end_s = time.monotonic() + 20  # threads of interrupted programs end by themselves
-        while threading.active_count() > threads and time.monotonic() < end_s:
-            time.sleep(0.01)
         print(interrupted + dropped.count("KeyboardInterrupt"), interrupted > 30)
-        print(threading.active_count() <= threads, same)
+        # Threads of interrupted programs end by themselves.
+        print(wait_until(lambda: threading.active_count() <= threads, 20), same)
         """
     )
     assert done.stdout.split() == ["60", "True", "True", "True"], done.stderr
@@ -566,13 +562,14 @@ def test_the_watchdog_shows_a_body_that_blocks():
     assert done.stdout.split() == ["KeyboardInterrupt"], done.stderr
 
 
-def test_the_watchdog_has_no_reference_to_a_program(executor):
-    programs = []
+def test_the_watchdog_has_no_reference_to_a_program(executor, monkeypatch):
+    programs, polls, poll = [], threading.Semaphore(0), watchdog._poll
+    monkeypatch.setattr(watchdog, "_poll", lambda: poll() or polls.release())
 
     def body(i):
         if i == 0:
             programs.append(weakref.ref(_current.get().session))
-            time.sleep(1.2)  # the watchdog looks twice a second
+            assert polls.acquire(timeout=30)  # the watchdog has looked at it
         return lax.psum(i, "i")
 
     launch(body, executor)
@@ -601,11 +598,14 @@ def test_the_process_exits_with_participants_at_work():
         import sys, time, threading, numpy as np
         from artifex_devices import lax
         from spmd_programs import launch
+        is_at_work = threading.Event()
         def body(i):
-            if i == 0: time.sleep(20)
+            if i == 0:
+                is_at_work.set()
+                time.sleep(20)  # a slow body, which outlasts the process
             lax.psum(np.ones(1), "i")
         threading.Thread(target=lambda: launch(body, "threads"), daemon=True).start()
-        time.sleep(0.5)
+        is_at_work.wait()
         sys.exit(7)
         """
     )
@@ -680,11 +680,12 @@ def test_greenlets_end_with_their_thread(executor):
     thread.start()
     thread.join()
     assert len(kept) == 64
-    deadline_s = time.monotonic() + 30
-    while any(each() for each in kept) and time.monotonic() < deadline_s:
+
+    def have_ended():
         gc.collect()
-        time.sleep(0.01)
-    assert [each() for each in kept] == [None] * 64
+        return not any(each() for each in kept)
+
+    assert wait_until(have_ended)
 
 
 @pytest.mark.parametrize("executor", ["cooperative", "unwatched"])
