@@ -55,6 +55,8 @@ def test_a_changed_strategy_changes_the_fraction() -> None:
     assert config.memory_fraction == 0.9
     config.memory_fraction = 0.3
     assert (config.memory_strategy, config.memory_fraction) == (MemoryStrategy.CUSTOM, 0.3)
+    config.memory_fraction = None
+    assert config.memory_fraction == 0.75
     config.memory_strategy = MemoryStrategy.CONSERVATIVE
     config.memory_fraction = None
     assert config.memory_fraction == 0.6
@@ -62,7 +64,7 @@ def test_a_changed_strategy_changes_the_fraction() -> None:
 
 @pytest.mark.parametrize("fraction", [0.0, 0.0999, 1.0001, -0.5, math.nan, math.inf, 75])
 def test_fractions_out_of_range_are_refused_also_when_assigned(fraction: float) -> None:
-    with pytest.raises(ValueError, match=r"memory_fraction is .*0\.1 and 1\.0"):
+    with pytest.raises(ValueError, match=r"memory_fraction is .*0\.1 and 1\.0.*write 0\.75 for"):
         DeviceConfiguration(memory_fraction=fraction)
     config = DeviceConfiguration()
     with pytest.raises(ValueError, match=r"0\.1 and 1\.0"):
@@ -74,16 +76,25 @@ def test_fractions_out_of_range_are_refused_also_when_assigned(fraction: float) 
     ("name", "value", "error", "text"),
     [
         ("memory_strategy", "balanced", TypeError, r"write MemoryStrategy\.BALANCED"),
+        ("memory_strategy", "aggressive", TypeError, r"write MemoryStrategy\.AGGRESSIVE"),
+        (
+            "memory_strategy",
+            "Balanced",
+            TypeError,
+            r"'Balanced' \(str\); expected one of MemoryStrategy\.CONSERVATIVE, MemoryStrategy\.BALANCED, "
+            r"MemoryStrategy\.AGGRESSIVE, MemoryStrategy\.CUSTOM; write MemoryStrategy\.BALANCED",
+        ),
         ("memory_strategy", None, TypeError, r"memory_strategy is .* \(NoneType\)"),
         ("memory_fraction", "0.5", TypeError, r"memory_fraction is .* \(str\)"),
         ("memory_fraction", True, TypeError, r"memory_fraction is .* \(bool\)"),
         ("enable_x64", 1, TypeError, r"enable_x64 is .* \(int\)"),
         ("enable_jit", "no", TypeError, r"enable_jit is .* \(str\)"),
         ("platform_priority", "cuda", TypeError, "expected a list of platforms' names"),
+        ("platform_priority", [1], TypeError, r"is \[1\] \(list\); expected a list of platforms' names"),
         ("platform_priority", [], ValueError, "platform_priority is empty"),
         ("platform_priority", ["cdua", "CPU"], ValueError, r"unknown platforms \['cdua', 'CPU'\]"),
         ("environment_variables", ["A=1"], TypeError, "expected a dict of str to str"),
-        ("environment_variables", {"A": 1, "B": None, "C": "1"}, TypeError, "'A': 1, 'B': None"),
+        ("environment_variables", {"A": 1, 2: "b", "C": "1"}, TypeError, "'A': 1, 2"),
         ("environment_variables", {"A=B": "1", "": "2"}, ValueError, "'A=B', ''"),
         ("environment_variables", {"A": "1\0"}, ValueError, "zero bytes"),
         ("environment_variables", {"A": "\ud800", "B": "1"}, ValueError, "cannot hold: 'A'; .*characters of "),

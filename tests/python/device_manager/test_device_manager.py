@@ -163,11 +163,6 @@ def test_detector_and_runtime_disagree() -> None:
     assert device == ad.devices()[0]
 
 
-def test_a_detector_of_tpus() -> None:
-    with DeviceManager(on_cpu(), Claims(DeviceType.TPU, 8)) as manager:
-        assert "the detector reports 8 tpu" in manager.get_device_info()["not_applied"]["capabilities"]
-
-
 # Distribution
 
 
@@ -209,25 +204,9 @@ def test_one_device_gets_any_tree_whole() -> None:
     assert (part["x"].tolist(), float(part["rate"]), part["x"].device.id) == ([0, 1, 2], 0.5, 3)
 
 
-@pytest.mark.parametrize(
-    ("data", "targets", "error", "text"),
-    [
-        (np.ones(8), [], ValueError, "target_devices is empty: this machine has no GPU"),
-        (np.ones(8), [0], TypeError, r"devices\[0\] is 0"),
-        (np.ones(7), None, ValueError, r"7 rows leave nothing for some.*write target_devices=devices\(\)\[:7\]"),
-        (np.ones((0, 3)), None, ValueError, "pass data that has rows"),
-        (3.0, None, ValueError, r"data has shape \(\)"),
-        ({"x": np.ones(8), "rate": 0.5}, None, ValueError, r"data\['rate'\] has shape \(\)"),
-        ({"x": np.ones(8), "y": np.ones(9)}, None, ValueError, r"data\['x'\].*\(8,\), data\['y'\].*\(9,\)"),
-        ({"x": np.ones(8), "name": "text"}, None, TypeError, r"data\['name'\] \(<U4\)"),
-    ],
-)
-def test_what_cannot_be_distributed(data: Any, targets: Any, error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        ad.JAXDeviceManager().distribute_data(data, targets)
-
-
-def test_a_device_twice_is_refused() -> None:
+def test_targets_are_different_devices() -> None:
+    with pytest.raises(TypeError, match=r"devices\[0\] is 0"):
+        ad.JAXDeviceManager().distribute_data(np.ones(8), [0])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="cpu:1 named more than once"):
         ad.JAXDeviceManager().distribute_data(np.ones(8), [ad.devices()[1]] * 2)
 
@@ -350,13 +329,6 @@ def test_x64_is_turned_on_and_back() -> None:
         assert "does not change jax_enable_x64, True here" in manager.get_device_info()["not_applied"]["enable_x64"]
 
 
-def test_recorded_settings_are_reported() -> None:
-    with DeviceManager(on_cpu(enable_jit=False, enable_mixed_precision=True)) as manager:
-        not_applied = manager.get_device_info()["not_applied"]
-    assert not_applied["enable_jit"] == "recorded: jit does not compile here, functions run unchanged"
-    assert not_applied["enable_mixed_precision"].endswith("16-bit floats are not faster on this hardware")
-
-
 def test_a_configuration_changed_later_is_reported() -> None:
     config = on_cpu(MemoryStrategy.CONSERVATIVE)
     with DeviceManager(config) as manager:
@@ -465,16 +437,6 @@ def test_flags_of_several_managers_are_merged(monkeypatch: pytest.MonkeyPatch) -
     assert os.environ["XLA_FLAGS"] == "--a=1 --c=2"
     second.close()
     assert os.environ["XLA_FLAGS"] == "--a=1"
-
-
-def test_variables_read_before_are_reported() -> None:
-    ad.devices()
-    config = on_cpu(environment_variables={"JAX_NUM_CPU_DEVICES": "3", "JAX_TRANSFER_GUARD": "log"})
-    with ad.simulate(8, all_threads=True), DeviceManager(config) as manager:  # a base world is there
-        not_applied = manager.get_device_info()["not_applied"]["environment_variables"]
-    assert (
-        not_applied == "set after the first use of a device, which reads them: JAX_NUM_CPU_DEVICES, JAX_TRANSFER_GUARD"
-    )
 
 
 def run(code: str, **environment: str) -> str:

@@ -93,52 +93,6 @@ def test_the_default_platform_is_the_first_available_one():
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"memory_strategy": "Balanced"},
-            "memory_strategy is 'Balanced' (str); expected one of MemoryStrategy.CONSERVATIVE, "
-            "MemoryStrategy.BALANCED, MemoryStrategy.AGGRESSIVE, MemoryStrategy.CUSTOM; write MemoryStrategy.BALANCED",
-        ),
-        (
-            {"memory_strategy": "aggressive"},
-            "write MemoryStrategy.AGGRESSIVE",
-        ),
-        ({"memory_strategy": 3}, "memory_strategy is 3 (int)"),
-        ({"memory_fraction": "1"}, "memory_fraction is '1' (str); expected a number between 0.1 and 1.0 or None"),
-        ({"memory_fraction": 0.09}, "memory_fraction is 0.09; expected a number between 0.1 and 1.0; write 0.75 for"),
-        ({"platform_priority": []}, "platform_priority is empty; expected at least one of"),
-        ({"platform_priority": ["cpu", "CUDA"]}, "platform_priority names unknown platforms ['CUDA']; expected at"),
-        ({"platform_priority": "cpu"}, "platform_priority is 'cpu' (str); expected a list of platforms' names"),
-        ({"platform_priority": [1]}, "platform_priority is [1] (list); expected a list of platforms' names"),
-        ({"environment_variables": {"A": 1, 2: "b"}}, "environment_variables has entries that are not text: 'A': 1, 2"),
-        ({"environment_variables": {"A=B": "1"}}, "has variables that the system cannot hold: 'A=B'; expected names"),
-        ({"environment_variables": {"": "1"}}, "has variables that the system cannot hold: ''; expected names"),
-        ({"environment_variables": {"A": "\0"}}, "has variables that the system cannot hold: 'A'; expected names"),
-        ({"environment_variables": {"A": "\ud800"}}, "has variables that the system cannot hold: 'A'; expected names"),
-        ({"environment_variables": []}, "environment_variables is [] (list); expected a dict of str to str"),
-        ({"enable_x64": 1}, "enable_x64 is 1 (int); expected True or False; write True or False"),
-    ],
-)
-def test_wrong_settings_are_refused(changes, message):
-    with pytest.raises((TypeError, ValueError)) as caught:
-        ad.DeviceConfiguration(**changes)
-    assert message in str(caught.value)
-
-
-def test_the_ends_of_the_fraction_are_allowed():
-    assert ad.DeviceConfiguration(memory_fraction=0.1).memory_fraction == 0.1
-    assert ad.DeviceConfiguration(memory_fraction=1).memory_fraction == 1.0
-    config = ad.DeviceConfiguration(ad.MemoryStrategy.CUSTOM)
-    first = config.memory_fraction
-    config.memory_fraction = 0.3
-    config.memory_strategy = ad.MemoryStrategy.CUSTOM
-    assert config.memory_fraction == 0.3
-    config.memory_fraction = None
-    assert config.memory_fraction == first
-
-
-@pytest.mark.parametrize(
     ("current", "added", "merged"),
     [
         (None, "--a=1", ("--a=1", [])),
@@ -199,7 +153,9 @@ def test_settings_without_effect_have_reasons():
             assert manager.acts_by(ad.DeviceConfiguration()) is False
             found = reasons(manager)
             assert found["enable_jit"] == "recorded: jit does not compile here, functions run unchanged"
-            assert found["enable_mixed_precision"].startswith("recorded: programs choose their dtypes; by the detector")
+            mixed = found["enable_mixed_precision"]
+            assert mixed.startswith("recorded: programs choose their dtypes; by the detector")
+            assert mixed.endswith("16-bit floats are not faster on this hardware")
             assert found["platform_priority"].startswith("no device of tpu, cuda")
             assert found["platform_priority"].endswith("; the default platform is cpu")
             assert "memory_fraction" not in found
@@ -229,6 +185,7 @@ def test_variables_that_came_late_or_are_read_by_others_are_reported(monkeypatch
         "XLA_FLAGS",
     ):
         monkeypatch.delenv(name, raising=False)
+    ad.devices()  # of the base world
     late = "set after the first use of a device, which reads them"
     unread = "set for other libraries and child processes, not read by this one"
     for variables, text in [
@@ -277,18 +234,3 @@ def test_a_detector_that_disagrees_with_the_runtime_is_reported(kind, count, tex
     config = ad.DeviceConfiguration(platform_priority=["cpu"])
     with ad.simulate(2), ad.DeviceManager(config, Detector(kind, count)) as manager:
         assert reasons(manager).get("capabilities") == text
-
-
-@pytest.mark.parametrize(
-    ("count", "strategy"),
-    [
-        (0, "CONSERVATIVE"),
-        (999_999, "CONSERVATIVE"),
-        (1_000_000, "BALANCED"),
-        (99_999_999, "BALANCED"),
-        (100_000_000, "AGGRESSIVE"),
-    ],
-)
-def test_the_strategy_changes_at_a_million_and_a_hundred_million_parameters(count, strategy):
-    with ad.simulate(1), ad.DeviceManager(ad.DeviceConfiguration(platform_priority=["cpu"])) as manager:
-        assert manager.optimize_for_model_size(count).memory_strategy is ad.MemoryStrategy[strategy]

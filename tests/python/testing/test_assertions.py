@@ -170,8 +170,63 @@ def test_failures_show_other_devices_meshes_and_memory_kinds(named, devices):
     (_, line) = failure_of(assert_same_sharding, pinned, named("x"))
     assert "memory_kind=pinned_host" in line
     assert "memory_kind=device" in line
-    lines = failure_of(assert_same_sharding, ad.device_put(np.zeros((6, 8)), named("x")), P("y"))
-    assert "6" in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "text"),
+    [
+        (
+            np.float32([1, 2]),
+            np.float64([1, 2]),
+            "got float32(2,), expected float64(2,)",
+        ),
+        (np.float32([1, 2]), np.float32([1]), "got float32(2,), expected float32(1,)"),
+        (
+            np.float32([[1, 2], [3, 4]]),
+            np.float32([[1, 2], [5, 6]]),
+            "2 of 4 elements differ; first at (1, 0): got 3.0, expected 5.0 (bytes 00004040, 0000a040)",
+        ),
+    ],
+)
+def test_bits_that_differ(got, expected, text):
+    assert failure_of(testing.assert_same_bits, got, expected) == [text]
+
+
+def test_empty_arrays_have_the_same_bits():
+    testing.assert_same_bits(np.empty((0, 3)), np.empty((0, 3)))
+    assert failure_of(testing.assert_same_bits, np.empty((0, 3)), np.empty((0, 2))) == [
+        "got float64(0, 3), expected float64(0, 2)"
+    ]
+
+
+def test_a_sharding_that_does_not_divide_the_shape_is_reported(named):
+    lines = failure_of(assert_same_sharding, ad.device_put(np.ones((3, 2)), named()), P("x"))
+    assert lines[:2] == [
+        "assert_same_sharding: an array of shape (3, 2) is sharded otherwise",
+        "  got P(), expected P('x',)",
+    ]
+    assert "dimension 0 of size 3 is split into 2 parts by mesh axis 'x'" in lines[2]
+
+
+def test_the_sharding_of_an_array_is_expected(named):
+    x = ad.device_put(X, named("x"))
+    struct = ad.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding)
+    for one in (x, struct):
+        for other in (x, struct):
+            assert_same_sharding(one, other)
+        assert failure_of(assert_same_sharding, ad.device_put(X, named(None, "x")), one)[:3] == [
+            "assert_same_sharding: an array of shape (8, 8) is sharded otherwise",
+            "  got P(None, 'x'), expected P('x',)",
+            "  cpu:0: got [0:8, 0:4], expected [0:4, 0:8]",
+        ]
+
+
+def test_differences_of_complex_numbers_and_from_zero():
+    assert failure_of(assert_allclose, np.array([1 + 1j, 2]), np.array([1 + 2j, 2])) == [
+        "assert_allclose: 1 of 2 elements differ by more than rtol=1e-07, atol=0.0",
+        "  1 of 2, most at [0]: got (1+1j), expected (1+2j); difference 1, relative 0.4472",
+    ]
+    assert failure_of(assert_allclose, [1.0], [0.0])[1] == "  1 of 1, most at [0]: got 1.0, expected 0.0; difference 1"
 
 
 def test_other_arguments_are_errors(named):
