@@ -6,13 +6,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from artifex_devices._base.timing import Repeats
 from artifex_devices.calibration import TERMS, Calibration, Link, ProcessLink
 from artifex_devices.planner.calibration.parts import fitted
 from calibrations import COEFFICIENTS, CONDITIONS, made
+
+
+def timed(seconds):
+    return SimpleNamespace(seconds=seconds, spread=0.0, count=1)
 
 
 def test_the_terms_are_those_of_the_model():
@@ -27,7 +31,7 @@ def test_a_fit_finds_the_coefficients_that_times_are_made_of():
         chosen = [TERMS[i % len(TERMS)], *random.choice(TERMS, 3)]
         terms.append({name: scale[name] for name in chosen})
     seconds = [sum(COEFFICIENTS[name] * count for name, count in each.items()) for each in terms]
-    repeats = [Repeats([each]) for each in seconds]
+    repeats = [timed(each) for each in seconds]
     coefficients, samples = fitted([f"sample {i}" for i in range(80)], terms, repeats)
     for name in TERMS:
         assert coefficients[name] == pytest.approx(COEFFICIENTS[name], rel=1e-6), name
@@ -39,13 +43,7 @@ def test_a_fit_finds_the_coefficients_that_times_are_made_of():
 
 def test_a_fit_needs_a_sample_of_each_term():
     with pytest.raises(ValueError, match=r"^calibrate: no sample has calls, calls on workers, .*measure more$"):
-        fitted(["a"], [{"copies": 1.0}], [Repeats([1.0])])
-
-
-def test_the_first_quartile_of_repeats_counts():
-    timed = Repeats([5.0, 1.0, 2.0, 3.0, 4.0])
-    assert (timed.seconds, timed.median, timed.spread, timed.count) == (2.0, 3.0, 2.0, 5)
-    assert Repeats([1.5]).spread == 0.0
+        fitted(["a"], [{"copies": 1.0}], [timed(1.0)])
 
 
 def test_seconds_are_the_sum_over_terms():

@@ -9,7 +9,6 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import cluster
-from artifex_devices._base.text import bytes_text
 from artifex_devices.planner import Copy, plan_collective, plan_reshard
 from artifex_devices.sharding import AbstractMesh, Mesh, NamedSharding, P, SingleDeviceSharding
 from hypothesis import given
@@ -345,7 +344,7 @@ def test_text_html_and_json_agree(pod_mesh):
     assert page.pictures[0] == plan.to_svg()
     assert [picture.count("<rect") for picture in page.pictures] == [32, 16]  # parts before and afterwards; bars
     assert titles_of(page.pictures[1]) == [
-        f"device {device}: {bytes_text(count)}" for device, count in plan.bytes_by_device.items()
+        f"device {device}: {count / 1024:.1f} KiB" for device, count in plan.bytes_by_device.items()
     ]
     content = json.loads(plan.to_json())
     assert content["seconds"] == plan.seconds

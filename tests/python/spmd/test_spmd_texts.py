@@ -7,35 +7,43 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import lax
-from artifex_devices._spmd.outputs import _same_bits
-from artifex_devices._spmd.static_and_donated import choose_arguments
 from artifex_devices.errors import IndivisibleError
 from artifex_devices.sharding import NamedSharding, P
 
+X = np.ones(2)
+
 
 def two(a, b, *, c=0):
-    return a
+    return 0
 
 
 def many(a, *rest, **more):
-    return a
+    return 0
 
 
-def chosen(f, numbers, names=None):
-    found = choose_arguments("jit(f)", "static", f, numbers, names)
-    return sorted(found.numbers), sorted(found.names)
+@pytest.mark.parametrize(
+    ("f", "numbers", "names", "static", "placed"),
+    [
+        (two, 0, None, "a", "bc"),
+        (two, -1, None, "b", "ac"),
+        (two, (0, -2), None, "a", "bc"),
+        (two, [1], "a", "ab", "c"),
+        (two, None, ("b", "c"), "bc", "a"),
+        (two, None, None, "", "abc"),
+    ],
+)
+def test_arguments_chosen_by_number_have_names_and_those_by_name_have_numbers(f, numbers, names, static, placed):
+    g = ad.jit(f, static_argnums=numbers, static_argnames=names)
 
+    def call(texts, positional):
+        values = {name: name if name in texts else X for name in "abc"}
+        return g(*(values[name] for name in positional), **{name: values[name] for name in "abc"[len(positional) :]})
 
-def test_arguments_chosen_by_number_have_names_and_those_by_name_have_numbers():
-    assert chosen(two, None) == ([], [])
-    assert chosen(two, 0) == ([0], ["a"])
-    assert chosen(two, -1) == ([1], ["b"])
-    assert chosen(two, (0, -2)) == ([0], ["a"])
-    assert chosen(two, [1], "a") == ([0, 1], ["a", "b"])
-    assert chosen(two, None, ("b", "c")) == ([1], ["b", "c"])
-    assert chosen(many, (0, 3, -1), "x") == ([-1, 0, 3], ["a", "x"])
-    assert chosen(many, None, ()) == ([], [])
-    assert chosen(dict, (0, 7), "x") == ([0, 7], ["x"])  # a class without a signature
+    for positional in ("", "a", "ab"):
+        assert call(static, positional) == 0
+        for name in placed:
+            with pytest.raises(TypeError, match=r"^jit\(two\): .* of type str is not an array"):
+                call(static + name, positional)
 
 
 @pytest.mark.parametrize(
@@ -53,25 +61,24 @@ def test_arguments_chosen_by_number_have_names_and_those_by_name_have_numbers():
     ],
 )
 def test_unknown_arguments_are_listed(f, numbers, names, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
-        chosen(f, numbers, names)
-    assert str(caught.value) == f"jit(f): {message}"
+    text = refused(lambda: ad.jit(f, static_argnums=numbers, static_argnames=names))
+    assert text == f"jit({f.__name__}): {message}"
 
 
 def test_positions_from_the_end_are_those_of_the_call():
-    found = choose_arguments("jit(f)", "static", many, (0, -1), None)
-    assert found.positions(3) == {0, 2}
-    assert found.positions(1) == {0}
-    assert found.of_call((5, 6, 7), {"a": 1, "b": 2}) == {0: 5, 2: 7, "a": 1}
-    with pytest.raises(ValueError, match=r"static_argnums has \[-1\]; expected numbers of the 0 positional arguments"):
-        found.positions(0)
-    assert choose_arguments("jit(f)", "static", many, 3, None).of_call((5, 6), {}) == {}
+    g = ad.jit(many, static_argnums=(0, -1))
+    assert g("a", X, "c", k=X) == g("a", "b") == g("a") == 0
+    with pytest.raises(TypeError, match=r"of type str is not an array; .*, got 'b'"):
+        g("a", "b", "c")
+    assert "static_argnums has [-1]; expected numbers of the 0 positional arguments" in refused(lambda: g(a=X))
+    assert ad.jit(many, static_argnums=3)(X, X) == 0  # the call has no such argument
+    assert ad.jit(dict, static_argnums=(0, 7), static_argnames="x")() == {}  # a class without a signature
 
 
 def test_a_static_and_donated_argument_is_refused():
     with pytest.raises(ValueError, match=r"arguments \['a', 0\] are both static and donated"):
         ad.jit(two, static_argnums=0, donate_argnums=(0, 1))
-    assert ad.jit(two, static_argnums=0, donate_argnums=1)(3, np.ones(2)) == 3
+    assert ad.jit(two, static_argnums=0, donate_argnums=1)(3, np.ones(2)) == 0
 
 
 def refused(call, error=ValueError):
@@ -203,19 +210,29 @@ def test_results_that_differ_between_devices_are_listed():
         )
 
 
+def same_everywhere(a, b):
+    """Whether a replicated output may have the bits of a on one device and those of b on the other."""
+    with ad.simulate(2):
+        try:
+            mapped(lambda x: (a, b)[int(lax.axis_index("x"))], ad.make_mesh((2,), ("x",)), P())
+        except ValueError as error:
+            return "is replicated by its spec, but not the same everywhere" not in str(error)
+    return True
+
+
 @pytest.mark.parametrize("size", [1, 1 << 14, (1 << 14) + 1, (1 << 20) + 3, (2 << 20) + 1])
 def test_replicas_are_compared_bit_by_bit(size):
     a = np.zeros(size, np.int8)
     for changed in {0, size // 2, size - 1}:
         b = a.copy()
-        assert _same_bits(a, b)
+        assert same_everywhere(a, b)
         b[changed] = 1
-        assert not _same_bits(a, b)
+        assert not same_everywhere(a, b)
 
 
 def test_the_bits_of_zeros_and_nans_count():
-    assert not _same_bits(np.array([0.0]), np.array([-0.0]))
-    assert _same_bits(np.full(5000, np.nan), np.full(5000, np.nan))
+    assert not same_everywhere(np.array([0.0]), np.array([-0.0]))
+    assert same_everywhere(np.full(5000, np.nan), np.full(5000, np.nan))
 
 
 @pytest.mark.parametrize("size", [1, 511, 512, 513, 5000])

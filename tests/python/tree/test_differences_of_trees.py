@@ -7,9 +7,9 @@ import copy
 import pickle
 from collections import OrderedDict, defaultdict, namedtuple
 
+import artifex_devices as ad
 import pytest
 from artifex_devices import tree_util
-from artifex_devices._tree.prefix import per_leaf
 from artifex_devices.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
 Point = namedtuple("Point", "x y")
@@ -110,31 +110,31 @@ def test_leaves_of_a_prefix_stand_for_subtrees():
 
 
 def test_values_for_each_leaf():
-    def values(prefix, x, **options):
-        return per_leaf("f", "donate", prefix, x, (bool, type(None)), **options)
+    first, second = ad.devices()[:2]
 
-    assert values(True, [1, 2]) is True
-    assert values([True, False], [1, (2, 3)]) == [True, False, False]
-    assert values([True, None], [1, (2, 3)]) == [True, None, None]
-    assert values([True, 3], [1, 2], is_checked=False) == [True, 3]
-    for prefix, x, message in [
+    def donated(donate, x):
+        x = ad.device_put(x, first)
+        ad.device_put(x, second, donate=donate)
+        return [leaf.is_deleted() for leaf in tree_util.tree_leaves(x)]
+
+    assert donated(True, [1, 2]) == [True, True]
+    assert donated([True, False], [1, (2, 3)]) == [True, False, False]
+    assert ad.device_put([1, (2, 3)], may_alias=[True, None])[0] == 1
+    for options, x, message in [
         (
-            [True],
+            {"donate": [True]},
             [1, 2],
-            "f: donate is not a prefix: at donate: expected list of 1, got 2 children; give one value, or",
+            "donate is not a prefix: at donate: expected list of 1, got 2 children; give one value, or",
         ),
         (
-            [True, 3],
+            {"may_alias": [True, 3]},
             [1, 2],
-            "f: donate is 3 (int); expected bool or None or a tree of these that is a prefix of x; give",
+            "may_alias is 3 (int); expected None or bool or a tree of these that is a prefix of x; give",
         ),
-        (3, 1, "f: donate is 3 (int); expected bool or None or a tree of these that is a prefix of x; give one value"),
     ]:
         with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
-            values(prefix, x)
-        assert str(caught.value).startswith(message)
-    with pytest.raises(ValueError):  # noqa: PT011 - the text is compared
-        per_leaf("f", "n", [2, -1], [1, 2], (int,), is_value=lambda node: node > 0)
+            ad.device_put(x, **options)
+        assert str(caught.value).startswith(f"device_put: {message}")
 
 
 @pytest.mark.parametrize(
