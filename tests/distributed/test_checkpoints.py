@@ -187,7 +187,7 @@ def test_the_error_of_one_process_reaches_all_and_the_last_checkpoint_stays(proc
     assert "No space left on device" in first
     assert mine.startswith("OSError: [Errno 28] No space left on device; ")
     for text in (first, mine):
-        assert f"{str(tmp_path / 'c')!r} is as it was" in text
+        assert f"{str(tmp_path / 'c')!r} is unchanged" in text
     assert ".c.saving" not in os.listdir(tmp_path)
 
 
@@ -209,7 +209,7 @@ def test_a_process_that_has_ended_is_an_error_and_the_last_checkpoint_stays(tmp_
     assert results[1] == "ended"
     for text in (results[0], results[2]):
         assert text.startswith("CollectiveError")
-        assert f"{str(tmp_path / 'c')!r} is as it was" in text
+        assert f"{str(tmp_path / 'c')!r} is unchanged" in text
     assert checkpoint.restore(tmp_path / "c")["w"].tolist() == list(range(9))
     checkpoint.save(tmp_path / "c", {"w": np.ones(2)}, overwrite=True)
     assert os.listdir(tmp_path) == ["c"]

@@ -223,7 +223,7 @@ def blocks_of(
 ) -> Blocks:
     """Returns the blocks of arguments like x, of one key_of; `moves` lets committed ones be moved.
 
-    ValueError where x is committed to other devices than the mesh's, or to those in another order.
+    ValueError where x is committed to other devices than the mesh's, or to the same devices in another order.
     """
     target = NamedSharding(grid.mesh, spec)
     target_tiles = tiling(target, x.shape, operation)

@@ -15,7 +15,7 @@ from artifex_devices._spmd.session import Participant, Session, _current
 
 AxisNames: TypeAlias = Hashable | Sequence[Hashable]  # one name, or several
 IndexGroups = tuple[tuple[int, ...], ...]
-_SPLIT = object()  # in the key of a collective over groups of an axis; not a name, so that it differs from other keys
+_SPLIT = object()  # in the key of a collective over groups of an axis; an object cannot equal a name in other keys
 
 
 def names_of(axis_name: AxisNames) -> tuple[Hashable, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a collective divides the participants into groups, and the place of each participant in its group."""
+"""Divides the participants of a collective into groups, with the place of each participant in its group."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class AxisGroups:
         """`groups` are of participants of all processes, `participants` is how many run here."""
         self.across = None if process_map is None else process_map.cross_groups(groups)
         self.of: list[Membership] = [Membership(self, (), 0, 0, 0)] * participants
-        self.parts: list[tuple[int, ...]] = []  # participants that meet in this process
-        self.cross_part = -1  # the part whose members all meet those of other processes, at once
+        self.parts: list[tuple[int, ...]] = []  # groups of participants within this process
+        self.cross_part = -1  # the part whose members all exchange with other processes, in one operation
         cross_groups = () if self.across is None else self.across.groups
         cross_members = {group.members for group in cross_groups}
         slot_of: Any = range(participants) if process_map is None else process_map.slot_of
@@ -36,7 +36,7 @@ class AxisGroups:
                     self.of[slot] = Membership(self, self.across.slots, self.cross_part, index, len(group.members))
             self.parts.append(self.across.slots)
         self.identity = "" if self.across is None else repr(groups)  # the same in all processes
-        self.is_whole = self.parts == [tuple(range(participants))]  # all meet, in their order
+        self.is_whole = self.parts == [tuple(range(participants))]  # all are one group, in their order
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks from process to process: small ones packed into one message, big ones each in a message of its own."""
+"""Sends blocks between processes: small blocks packed into one message, each big block in its own message."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def payload_blocks(across: CrossProcessGroups, me: int, template: Leaves, max_pa
 
 
 class PayloadBlocks:
-    """The places of small blocks in the payloads of a meeting, so that a collective takes one message each way."""
+    """The places of small blocks in the payload of a collective, which then takes one message in each direction."""
 
     def __init__(
         self, across: CrossProcessGroups, me: int, template: Leaves, owned: Mapping[int, list[tuple[int, int]]]
@@ -150,7 +150,7 @@ class PayloadBlocks:
     def completed(
         self, complete: Callable[[list[Any]], Sequence[Leaves]], blocks: Sequence[Any], payloads: Sequence[bytes]
     ) -> list[Leaves]:
-        """Returns the participants' results; `complete` computes those of a group from the blocks of all members."""
+        """Returns the participants' results; `complete` computes a group's results from the blocks of all members."""
         results: list[Leaves] = [[]] * len(blocks)
         for sources, here in self._groups:
             parts: list[Any] = []

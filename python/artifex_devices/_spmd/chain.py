@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Big reductions between processes: sums pass along a chain of processes in pieces, in the order of the members.
 
-The order of the additions, and so every bit, is that of one process. While one process adds a piece, the process before
-it adds the next one, and finished pieces travel back. The core does all of it. Between processes that share memory it
-passes the pieces on itself (`internal.Chain`); otherwise they are messages (`internal.MessageChain`).
+The additions have the same order as in one process, and so every bit of the result is the same. While one process adds
+a piece, the process before it adds the next one, and finished pieces travel back. The core does all of it. Between
+processes that share memory it passes the pieces on itself (`internal.Chain`); otherwise they are messages
+(`internal.MessageChain`).
 """
 
 from __future__ import annotations

@@ -23,12 +23,12 @@ class Collective:
     Attributes:
         signature: Operation, axes, dtypes and shapes, which all members must agree on: a str, or a tuple that
             `signature_text` formats.
-        number: The number that stands for the signature in the rendezvous.
-        groups: The groups that meet.
+        number: The number of the signature in the rendezvous.
+        groups: The groups of participants that run the collective together.
         numbers: Numbers of the parts of `groups` in the rendezvous.
         complete: Computes one result for each member from their payloads; the last member to arrive calls it. All
             members raise its exception.
-        op: What members need of those in other processes; None for their payloads unchanged.
+        op: Which data members need from members in other processes; by default their unchanged payloads.
     """
 
     signature: Hashable

@@ -332,7 +332,7 @@ def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> L
                     mine.append(part)  # each member gets a copy
                     continue
                 if part is not None and internal.is_constant(part):
-                    mine.append(part.view())  # of an argument or a result, which nobody can write
+                    mine.append(part.view())  # of an argument or a result, which is read-only
                     continue
                 made = empty(operation, shape, dtype)
                 mine.append(made)

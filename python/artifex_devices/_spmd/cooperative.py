@@ -101,17 +101,18 @@ def _foreign_frame(frame: FrameType | None) -> FrameType | None:
 
 
 class CooperativeExecutor:
-    """Runs participants in the order that the scheduler chooses: those that have not begun, then those that may go on.
+    """Runs participants in the scheduler's order: first new participants, then participants that may continue.
 
-    A participant that must wait switches to the next one. The greenlet of the caller of `run` runs when one has ended,
-    when the next one is not known, or when foreign frames must end in order.
+    A participant that must wait switches to the next participant. The greenlet of the caller of `run` runs when a
+    participant has ended, when the next is not known, or when foreign frames must end in order.
     """
 
     def __init__(self, session: Session, function: Callable[..., Any]) -> None:
         self.scheduler = session.scheduler
         self.function = function
-        # Switches to the caller. None after the run: tracebacks must not refer to the greenlet of a thread. Where such
-        # garbage is the last reference and the thread ends while another one collects it, greenlet 3.5 frees it twice.
+        # Switches to the caller. It is None after the run, because tracebacks must not refer to the greenlet of a
+        # thread. If such garbage is the last reference and the thread ends while another thread collects it, greenlet
+        # 3.5 frees it twice.
         self.caller: Callable[[], Any] | None = greenlet.getcurrent().switch
         self.interruption: BaseException | None = None
         self._session = session
@@ -127,7 +128,7 @@ class CooperativeExecutor:
         self.scheduler.raised(me, not isinstance(error, Stopped))
 
     def wait(self, me: Participant, frame: FrameType) -> None:
-        """Lets the others run until this participant, which calls it from `frame`, may go on."""
+        """Lets other participants run until this participant, which calls it from `frame`, may continue."""
         back = frame.f_back
         is_plain = frame.f_code is self._plain and back is not None and back.f_code is _WORK
         # Asked at each wait: a body, or what it calls, may import a foreign package.
@@ -178,7 +179,7 @@ class CooperativeExecutor:
         del idle[max(_MAX_IDLE, count) :]
 
     def _end(self) -> None:
-        """Ends all waiting participants, which would stay suspended forever."""
+        """Ends all waiting participants; otherwise they would stay suspended forever."""
         self._session.rendezvous.cancel()
         self._run_all()
 
@@ -217,7 +218,7 @@ class CooperativeExecutor:
         return self._orders.get(position, -1)
 
     def _keeps_order(self, position: int, waiting: Sequence[int]) -> bool:
-        """Fails the session where a foreign frame could end before one that began later."""
+        """Fails the session where a foreign frame could end before a frame that began later."""
         order = self._order(position)
         if order < 0 or not any(self._order(other) > order for other in waiting):
             return True

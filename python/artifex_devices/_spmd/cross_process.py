@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives between processes: the last participant to arrive in this process exchanges blocks for all of them.
 
-Results are those of one process, bit for bit: blocks are sent unchanged and combined where they are needed, or sums
-pass from process to process in the order of the members (`chain`).
+Results equal the results in one process, bit for bit: blocks are sent unchanged and combined where they are needed, or
+sums pass from process to process in the order of the members (`chain`).
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _Blocks = dict[int, list[tuple[int, Key]]]  # by process: numbers of groups, and
 
 
 class CrossProcess:
-    """What the participants of one session share with those of other processes."""
+    """State that the participants of one session share with participants in other processes."""
 
     def __init__(self, process_map: ProcessMap, operation: str) -> None:
         self.process_map = process_map
         self.operation = operation
-        self.unmet: tuple[int, ...] | None = None  # processes that this one failed to meet
+        self.unmet: tuple[int, ...] | None = None  # processes with which the last exchange failed
         self._traced_meeting = 0  # number in open traces of the last meeting with other processes
         self._common: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
     def begin_meeting(self, processes: tuple[int, ...]) -> None:
-        """Records that this process meets others; they count as unmet until `end_meeting`."""
+        """Records that an exchange with other processes begins; they count as unmet until `end_meeting`."""
         self.unmet = processes
 
     def end_meeting(self) -> None:
@@ -63,10 +63,10 @@ class CrossProcess:
         return self._common.get(id(array), (None, ()))[1] == members
 
     def complete(self, me: Participant, collective: Collective, payloads: list[Any]) -> list[Leaves]:
-        """Computes the results of all participants here that meet others, from their blocks in the order of the slots.
+        """Computes the results of all of this process's participants in a cross-process collective.
 
-        `me` came last. CollectiveError where the processes do not come to the same collective, one has failed or is
-        gone, or the deadline is over.
+        `payloads` are their blocks in the order of the slots; `me` came last. Raises CollectiveError if the processes
+        call different collectives, if a process has failed or ended, or if the deadline has passed.
         """
         across = collective.groups.across
         assert across is not None
@@ -124,10 +124,10 @@ class CrossProcess:
         return text, digest, small
 
     def abandon(self, error: BaseException) -> None:
-        """Reports to the other processes that this one will not reach the operation that they may be waiting in."""
+        """Reports to the other processes that this process will not reach the operation that they may be waiting in."""
         try:
             transport = transport_of(self.process_map, self.operation)
-        except RuntimeError:  # without a transport nobody waits
+        except RuntimeError:  # without a transport no process waits
             return
         if not isinstance(error, Exception):  # Ctrl-C: a thread may still wait in the transport, and all have to stop
             transport.fail(f"{type(error).__name__} in {self.operation}")
@@ -139,7 +139,7 @@ class CrossProcess:
 
 
 def transport_of(process_map: ProcessMap, operation: str) -> Transport:
-    """Returns the transport to the other processes; raises RuntimeError where there is none."""
+    """Returns the transport to the other processes; raises RuntimeError without a transport."""
     return _installed().get(process_map.client_uid) or _of_client()(process_map.client, operation)
 
 

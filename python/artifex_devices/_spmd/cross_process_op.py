@@ -14,14 +14,15 @@ from artifex_devices._spmd.block_exchange import Key, Leaves
 class CrossProcessOp(NamedTuple):
     """The blocks that a member of a collective needs of members in other processes, and its result."""
 
-    # sources(index, size): the members whose blocks it needs, in the order in which `finish` gets them; None for all.
+    # sources(index, size): the members whose blocks it needs, in the order in which `finish` gets them, or None for
+    # all.
     sources: Callable[[int, int], Sequence[int]] | None = None
-    # pick(block, index, size): the piece that it needs of each block; None for entire blocks.
+    # pick(block, index, size): the piece that it needs of each block, or None for entire blocks.
     pick: Callable[[NDArray[Any], int, int], NDArray[Any]] | None = None
-    # finish(index, blocks): its result; None for the function that computes a group in one process.
+    # finish(index, blocks): its result, or None for the function that computes a group in one process.
     finish: Callable[[int, list[Leaves]], Leaves] | None = None
     reduction: str = ""  # "sum", "prod", "max" or "min", where all blocks are combined into one
-    # share(total, size): what each member gets of that one, which the caller owns.
+    # share(total, size): the part of the sum, which the caller owns, that each member gets.
     share: Callable[[Leaves, int], Sequence[Leaves]] = lambda total, size: [total] * size
     by_rows: bool = False  # `share` divides the leading dimension equally, also the rows of some members
     is_shared: bool = False  # all members get the same arrays
@@ -36,7 +37,7 @@ class CrossProcessOp(NamedTuple):
         return range(size) if self.sources is None else self.sources(index, size)
 
     def key(self, member: int, index: int) -> Key:
-        """Returns the key of what member `index` needs of another member."""
+        """Returns the key of the piece of another member's block that member `index` needs."""
         return member, index if self.pick is not None else -1
 
     def picked(self, leaves: Leaves, index: int, size: int) -> Leaves:

@@ -16,7 +16,7 @@ def run(
 ) -> list[Any]:
     """Runs the function for each participant, in a copy of the caller's context, and returns the results in order.
 
-    `rows` are those of Session.open; `executor` is "cooperative" or "threads". Raises what Session.outcome raises.
+    `rows` is passed to Session.open; `executor` is "cooperative" or "threads". Raises the errors of Session.outcome.
     """
     make = _executor(executor)
     try:

@@ -85,7 +85,7 @@ def jit(
     Args:
         f: The function. Without it a decorator is returned.
         in_shardings: Placement of positional arguments: a Sharding, None (unchanged), a PartitionSpec for the mesh of
-            the enclosing `with mesh:`, or a tree of these that is a prefix of the tuple of arguments that are not
+            the enclosing `with mesh:`, or a tree of such values that is a prefix of the tuple of arguments that are not
             static. A list with one entry for each of these arguments counts as a tuple. A committed Array must already
             have this sharding, as in JAX.
         out_shardings: Placement of results; a prefix of what f returns.
@@ -100,7 +100,8 @@ def jit(
         inline: Has no effect.
 
     Returns:
-        A function of arrays that returns Arrays. Its `lower` and `compile` raise: there is nothing to compile.
+        A function of arrays that returns Arrays. Its `lower` and `compile` raise an error, because jit does not
+        compile.
 
     Raises:
         TypeError: f is not a function; a sharding is of another type; an argument or a result is not an array.

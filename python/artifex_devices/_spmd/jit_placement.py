@@ -32,12 +32,12 @@ from artifex_devices._spmd.specs import spread_prefix
 
 
 class JitShardings:
-    """The shardings of one jitted function, and the devices on which a call runs."""
+    """The shardings of one jitted function, and the devices of its calls."""
 
     def __init__(self, operation: str, in_shardings: object, out_shardings: object, device: Device | None) -> None:
         """The shardings are prefixes of the arguments that are not static and of the results, or UNSPECIFIED.
 
-        `device` is that of all arguments and results, or None. TypeError where a leaf is not a sharding.
+        `device` is the device of all arguments and results, or None. TypeError where a leaf is not a sharding.
         """
         self.operation = operation
         self.device = None if device is None else SingleDeviceSharding(device)
@@ -97,7 +97,7 @@ class JitShardings:
             wanted = spread_prefix(self.operation, "out_shardings", self.out_shardings, result, what, is_sharding)
         paths = [f"output{tree_util.keystr(path)}" for path in treedef.paths()]
         arrays = [leaf_of(self.operation, leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
-        if home is None:  # as in JAX, one result that the function has placed decides for the others
+        if home is None:  # as in JAX, one result that the function has placed decides for all results
             home = next((x.sharding for x in arrays if isinstance(x, Array) and x.committed), None)
         self._check_devices(arrays, paths, home)
         placed = []
@@ -115,13 +115,13 @@ class JitShardings:
         return tree_util.tree_unflatten(treedef, placed)
 
     def _check_devices(self, arrays: Sequence[Any], paths: Sequence[str], home: Sharding | None) -> None:
-        """Raises ValueError where the function has placed a result on other devices than those of the call."""
+        """Raises ValueError where the function has placed a result on other devices than the call's."""
         for x, path in zip(arrays, paths, strict=True):
             if isinstance(x, Array) and x.committed and home is not None and not same_devices(x.sharding, home):
                 raise failure(
                     ValueError,
                     self.operation,
-                    f"the function placed {path} on other devices than those of the call",
+                    f"the function placed {path} on other devices than the call's",
                     expected="the same devices in the same order",
                     got=f"{ids_text(x.sharding)} in a call on {ids_text(home)}",
                     fix="move it after the call: device_put(result, sharding)",
@@ -193,7 +193,7 @@ class JitShardings:
             raise failure(
                 ValueError,
                 self.operation,
-                f"{path} is committed to another sharding than that of in_shardings",
+                f"{path} is committed to another sharding than in_shardings has",
                 expected=safe_repr(sharding),
                 got=f"{array.sharding!r}",
                 fix=f"move it first: ad.device_put({path}, sharding)",

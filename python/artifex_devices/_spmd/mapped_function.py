@@ -16,7 +16,7 @@ _BodyResult = TypeVar("_BodyResult")
 class MappedFunction(Protocol[_Result]):
     """A function of Arrays, mapped from a body that returns _Result: ndarrays become Arrays.
 
-    The types of parameters are not those of the body, which takes ndarrays where the mapped function takes Arrays.
+    The mapped function takes Arrays where the body takes ndarrays, so their parameters have different types.
     """
 
     @overload
@@ -32,6 +32,6 @@ class MappedFunction(Protocol[_Result]):
 
 
 class MapDecorator(Protocol):
-    """What shard_map and smap return without a function."""
+    """The decorator that shard_map and smap return without a function."""
 
     def __call__(self, f: Callable[..., _BodyResult], /) -> MappedFunction[_BodyResult]: ...

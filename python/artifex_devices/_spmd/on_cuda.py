@@ -30,7 +30,7 @@ def on_gpus(function: Callable[..., Any]) -> Callable[..., Any]:
 def array_of_parts(
     operation: str, shape: tuple[int, ...], dtype: DTypeLike, sharding: NamedSharding, parts: Sequence[Any]
 ) -> Array:
-    """Returns an Array with a copy of the part for each of its distinct buffers."""
+    """Returns an Array whose distinct buffers each hold a copy of the part."""
     result, blocks = allocate(operation, shape, dtype, sharding, committed=True)
     for block, part in zip(blocks, parts, strict=True):
         block[...] = gpu_blocks([part])[0] if is_on_gpu(part) else part

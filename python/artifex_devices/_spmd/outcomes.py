@@ -26,11 +26,11 @@ _MISTAKES = (
 
 
 class Stopped(BaseException):
-    """Raised in participants whose session failed elsewhere; not an Exception, so that bodies do not catch it."""
+    """Raised in participants whose session failed elsewhere; not an Exception, because bodies must not catch it."""
 
 
 class Outcomes:
-    """What the bodies of one call returned or raised, by position.
+    """Results and exceptions of the bodies of one call, by position.
 
     Attributes:
         returned: Results of the bodies, in a list that the scheduler fills too.
@@ -38,7 +38,7 @@ class Outcomes:
 
     def __init__(self, participants: int) -> None:
         self.returned: list[Any] = [None] * participants
-        # Made before the bodies run, so that an error is kept also where memory is short.
+        # Created before the bodies run: an error must be recorded even when memory runs out.
         self._errors: list[BaseException | None] = [None] * participants
         self._refusal: CollectiveError | None = None
         self._is_closed = False
@@ -66,11 +66,11 @@ class Outcomes:
     def settle(self, operation: str, failure: str, timeout_s: float | None, table: Callable[[], str]) -> list[Any]:
         """Returns the results of the bodies.
 
-        `failure` is that of the rendezvous, "" for none; `table` returns a line for each participant.
+        `failure` is the failure of the rendezvous, "" for none; `table` returns a line for each participant.
 
         Raises:
             BaseException: The first exception of a body, with the table as a note.
-            CollectiveError: Participants did not meet; its text has the table.
+            CollectiveError: Participants did not reach the same collective; its text has the table.
         """
         if not failure:
             return self.returned

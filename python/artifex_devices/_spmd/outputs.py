@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of bodies become Arrays: that of each device is its shard, without a copy where nobody else can write it."""
+"""Makes Arrays of the results of bodies, without copying results that nothing else can write to."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Outputs:
         return isinstance(node, PartitionSpec)
 
     def assemble(self, results: list[Any], check: ResultCheck | None = None) -> Any:
-        """Assembles the tree of Arrays; empties `results`, so that no reference remains here.
+        """Assembles the tree of Arrays; empties `results` to drop its references.
 
         `check` gets each output, where other processes have parts of it. Errors name the path of the result and the
         devices: ValueError where out_specs is not a prefix, results differ in structure, shape, dtype or a replicated
@@ -252,7 +252,7 @@ _UNSHARED = _references([np.empty(1)], 0)
 
 
 def _is_unshared(parts: list[NDArray[Any]], i: int) -> bool:
-    """Returns whether nobody else has a reference to a result, and so nobody can write it."""
+    """Returns whether no other reference to a result exists, through which it could be written."""
     part = parts[i]
     if not (part.flags.owndata and part.flags.c_contiguous):
         return False

@@ -61,13 +61,14 @@ def pmap(
 
     Args:
         fun: Takes rows as read-only ndarrays and returns ndarrays or numbers; it may call the collectives of `lax`.
-        axis_name: Name of the axis in collectives. Without one, every name means this axis.
+        axis_name: Name of the axis in collectives. Without a name, collectives accept any name for this axis.
         in_axes: The dimension of each argument whose rows go to the devices, or None to replicate it: an int, None, or
-            a tree of these that is a prefix of the tuple of arguments. Keyword arguments are mapped along dimension 0.
+            a tree of ints and None that is a prefix of the tuple of arguments. Keyword arguments are mapped along
+            dimension 0.
         out_axes: The dimension along which results are stacked; a prefix of the result of fun. None takes the result of
             the first device.
         static_broadcasted_argnums: Positions of hashable arguments that all devices get unchanged.
-        devices: Devices to run on, as many as there are rows; None takes the first of devices().
+        devices: Devices to run on, one for each row; by default the first of devices().
         backend: Platform of the devices.
         axis_size: Number of rows, or None to take it from the arguments.
         donate_argnums: Positions of arguments whose Arrays are deleted after the call.

@@ -12,7 +12,7 @@ Groups = Sequence[tuple[int, ...]]
 
 
 class CrossProcessGroup(NamedTuple):
-    """One group of a collective with members in several processes, this one included."""
+    """One group of a collective with members in this process and in others."""
 
     members: tuple[int, ...]  # participants, in the order of the collective
     owners: tuple[int, ...]  # of each member: the process whose block counts
@@ -22,10 +22,10 @@ class CrossProcessGroup(NamedTuple):
 
 
 class CrossProcessGroups(NamedTuple):
-    """The processes that one kind of collective brings together with this one."""
+    """The processes with which this process runs one kind of collective."""
 
-    processes: tuple[int, ...]  # ascending; linked by groups, so that all of them meet at once
-    groups: tuple[CrossProcessGroup, ...]  # those with members in this process
+    processes: tuple[int, ...]  # ascending; linked by groups, because of which they all exchange in one operation
+    groups: tuple[CrossProcessGroup, ...]  # groups with members in this process
     slots: tuple[int, ...]  # all that this process runs of these groups
     positions: tuple[tuple[int, ...], ...]  # of each group: where the slots of its `here` are among these
     is_even: bool  # each of these processes runs a member of each group that reaches them
@@ -45,7 +45,7 @@ def _from_core(fields: Any) -> CrossProcessGroups | None:
 class ProcessMap(internal.ProcessMap):
     """Which processes run the participants of a mesh.
 
-    A slot is the number of a participant among those that this process runs.
+    A slot is the number of a participant among the participants of this process.
 
     Example: two processes with two devices each, one axis of four: in process 1 `here` is (2, 3).
     """
@@ -61,13 +61,13 @@ class ProcessMap(internal.ProcessMap):
         self._known_parts: dict[tuple[Hashable, ...], CrossProcessGroups | None] = {}
 
     def cross_groups(self, groups: Groups) -> CrossProcessGroups | None:
-        """Returns the groups that span several processes; None where all groups of this process are within it."""
+        """Returns the groups that span several processes, or None where all groups of this process are within it."""
         return _from_core(self.groups_across(groups))
 
     def sharers(self, named: Sequence[Hashable], axis_names: Sequence[Hashable]) -> CrossProcessGroups | None:
         """Returns the processes that hold the same parts of a value sharded over `named`.
 
-        None where no other process holds any, or where the processes hold different mixtures of parts.
+        The result is None where no other process holds any, or where the processes hold different mixtures of parts.
         """
         key = tuple(named)
         if key not in self._known_parts:

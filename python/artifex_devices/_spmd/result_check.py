@@ -22,7 +22,7 @@ _CERTAIN = bytes(32)  # stands for a value that a collective made equal
 
 
 class ResultCheck:
-    """Collects what the participants of this process return in one call; `run` compares it with the others."""
+    """Collects the results of this process's participants in one call; `run` compares them with other processes."""
 
     def __init__(self, others: CrossProcess) -> None:
         self._others = others

@@ -59,14 +59,14 @@ class OtherProcesses(Protocol):
     process_map: ProcessMap
 
     def complete(self, me: Participant, collective: Collective, payloads: list[Any]) -> Sequence[Any]:
-        """Computes the results of all participants of this process that meet others; `me` came last."""
+        """Computes the results of all participants of a cross-process collective in this process; `me` came last."""
 
     def take_traced_meeting(self) -> int:
         """Returns the number in open traces of the last meeting, once; 0 for none."""
 
 
 class Participant(internal.Participant):
-    """One run of the body, created by a scheduler for one call: its position in the mesh, and how it meets the others.
+    """One run of the body, which a scheduler creates for one call: its position in the mesh, and its collectives.
 
     Attributes:
         session: Session of the call.
@@ -146,7 +146,7 @@ class Session:
         groups: dict[Any, AxisGroups] | None = None,
         others: OtherProcesses | None = None,
     ) -> None:
-        self.axis_names = axis_names  # those that the bodies bind
+        self.axis_names = axis_names  # axes that the bodies bind
         self.axis_sizes = axis_sizes
         self.device_names = device_names  # of the participants of this process
         self.operation = operation
@@ -172,13 +172,13 @@ class Session:
     def open(self, rows: list[Any], timeout_s: float | None) -> None:
         """Begins a call with new participants, the first one or one after a call without a failure.
 
-        `rows` has the arguments of each body: a tuple of them, or the only one, if that is not a tuple.
+        `rows` has the arguments of each body: a tuple, or the only argument if that is not a tuple.
         """
         self._begin(timeout_s)
         self.scheduler.open(self, self.outcomes.returned, rows)
 
     def use(self, executor: Executor, root: CodeType | None = None, foreign: tuple[str, ...] = ()) -> None:
-        """Makes participants wait by an executor, except those that the scheduler can suspend itself.
+        """Makes participants wait by an executor, unless the scheduler can suspend them itself.
 
         These are bodies that the code `root` calls while no package of `foreign` is imported.
         """
@@ -186,7 +186,7 @@ class Session:
         self.scheduler.wait_by(executor.wait, root, foreign)
 
     def close(self) -> None:
-        """Releases the payloads and results of bodies; the participants cannot meet any more."""
+        """Releases the payloads and results of bodies; the participants can run no further collectives."""
         self.has_ended = True
         self.scheduler.close()
         self.outcomes.close()
@@ -209,7 +209,7 @@ class Session:
         return groups
 
     def know(self, operation: str, axis_name: Any, x: Any, collective: Collective) -> None:
-        """Registers a collective for arrays like x, so that `internal.arrive` finds it."""
+        """Registers a collective for arrays like x, which `internal.arrive` looks up."""
         groups, numbers = collective.groups, collective.numbers
         numbers = numbers if groups.is_whole else [numbers[each.part] for each in groups.of]
         self.scheduler.know(operation, axis_name, x, collective, numbers, collective.number)

@@ -69,18 +69,18 @@ def shard_map(
 
     Args:
         f: Takes blocks as read-only ndarrays (views of the shards, no copies) and returns ndarrays or numbers; it may
-            call the collectives of `lax`. Without it a decorator is returned.
-        mesh: The mesh, which must not differ from that of an enclosing `set_mesh` or `use_abstract_mesh`; None takes
-            the one of the enclosing `with mesh:`, `set_mesh` or `use_abstract_mesh`, at the time of the call. An
-            AbstractMesh has the devices of `set_mesh`, else those of the arguments.
+            call the collectives of `lax`. Without it, shard_map returns a decorator.
+        mesh: The mesh. It must not differ from the mesh of an enclosing `set_mesh` or `use_abstract_mesh`. By default,
+            the mesh of the enclosing `with mesh:`, `set_mesh` or `use_abstract_mesh` at the time of the call. An
+            AbstractMesh has the devices of `set_mesh`, or without it the devices of the arguments.
         in_specs: The sharding of the arguments: a tree of PartitionSpecs that is a prefix of the tuple of arguments.
-            None passes any object to the bodies unchanged. With Explicit axes (whose shardings are part of an array's
+            With None, bodies receive any object unchanged. With Explicit axes (whose shardings are part of an array's
             type) in_specs may be left out, and must equal the placement of the arguments.
         out_specs: The sharding of the results: a prefix of what f returns. P() states that all devices return the same.
         check_vma: Whether to compare replicated results bit for bit; False takes the first device's.
-        check_rep: Older name of check_vma; results are compared where both are True.
-        axis_names: Set of axes over which bodies see shards; along the others blocks are complete. Empty for all.
-        executor: "cooperative", "threads" or "auto"; None takes `config.spmd_executor`.
+        check_rep: Older name of check_vma; shard_map compares results if both are True.
+        axis_names: Set of axes over which bodies see shards; along other axes blocks are complete. Empty for all.
+        executor: "cooperative", "threads" or "auto", by default `config.spmd_executor`.
 
     Returns:
         A function of Arrays and ndarrays that returns Arrays with sharding NamedSharding(mesh, out_spec).
@@ -200,7 +200,7 @@ class _ShardMapped:
         return run_prepared(self.operation, self.f, prepared, leaves, treedef, self.executor)
 
     def _mesh_of(self, leaves: object) -> Mesh:
-        """Returns the mesh of a call: mesh=, which must not differ from that of the context, or the latter."""
+        """Returns the mesh of a call: mesh=, or the context's mesh; raises an error if both are there and differ."""
         mesh = self.mesh
         if mesh is not None:
             if mesh.empty:
@@ -265,7 +265,7 @@ class _ShardMapped:
         leaf_specs: list[Any] = [UNSPECIFIED] * len(leaves)
         if self.in_specs is not UNSPECIFIED:
             leaf_specs = spread_prefix(operation, "in_specs", self.in_specs, args, "the tuple of arguments")
-        sharded = [i for i, spec in enumerate(leaf_specs) if spec is not None]  # bodies get the others unchanged
+        sharded = [i for i, spec in enumerate(leaf_specs) if spec is not None]  # bodies get other leaves unchanged
         paths = [all_paths[i] for i in sharded]
         arrays = [leaf_of(operation, leaves[i], path) for i, path in zip(sharded, paths, strict=True)]
         if self.in_specs is UNSPECIFIED:
@@ -337,7 +337,7 @@ def smap(
         in_axes: Dimension of each argument that is sharded over the axis: an int, None (replicated), or a tuple with a
             tree of these for each argument. It may be left out where the axis is Explicit.
         out_axes: Dimension along which the results are put together; an int, None (equal on all devices) or a tree of
-            these that is a prefix of what f returns.
+            ints and None that is a prefix of the result of f.
         axis_name: Name of the axis; along the other axes of the mesh the body sees complete blocks.
         **options: check_vma, axis_names and executor, as in shard_map.
 

@@ -23,7 +23,7 @@ from artifex_devices.errors import DuplicateSpecError
 
 Names = tuple[Hashable, ...]
 
-# A PartitionSpec, or a tree of them that is a prefix of arguments or results.
+# A PartitionSpec, or a tree of PartitionSpecs that is a prefix of arguments or results.
 SpecTree: TypeAlias = PartitionSpec | Tree
 
 
@@ -69,20 +69,20 @@ class ParticipantGrid:
                 expected="at least one",
                 fix=f"call it only in the processes {processes}, whose devices the mesh has",
             )
-        # None where the mesh has no devices of other processes.
+        # It is None where the mesh has no devices of other processes.
         self.process_map: ProcessMap | None = None
         if processes != [me]:
             self.process_map = ProcessMap(client, self.sizes, [tuple(sorted(each)) for each in holders])
         here = sorted(first)
         slot_of = {participant: slot for slot, participant in enumerate(here)}
-        # Of each device of the mesh, row-major: the slot of its participant, -1 for those of other processes.
+        # Of each device of the mesh, row-major: the slot of its participant, -1 for devices of other processes.
         self.participant_of = [slot_of.get(participant, -1) for participant in participants]
         self.positions: tuple[int, ...] = tuple(first[participant] for participant in here)
         self.device_names = [str(devices[position]) for position in self.positions]
         self.groups: dict[Any, Any] = {}  # cache of axes.py: groups of collectives over these axes
 
     def within(self, other: ParticipantGrid) -> ParticipantGrid:
-        """Returns the participants of this mesh of local devices as some of those of a mesh over several processes."""
+        """Returns this mesh of local devices as a part of a cross-process mesh: its participants there."""
         made = copy.copy(self)
         made.sizes, made.process_map, made.groups = other.sizes, other.process_map, other.groups
         return made

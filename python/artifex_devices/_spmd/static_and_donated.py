@@ -15,7 +15,7 @@ from artifex_devices.errors import JaxRuntimeError
 
 
 class ChosenArguments(NamedTuple):
-    """The static or the donated arguments of one function; those that are chosen by position also by name."""
+    """The static or the donated arguments of one function; positions also select arguments passed by name."""
 
     operation: str
     argument: str  # "static_argnums" or "donate_argnums"
@@ -50,7 +50,7 @@ def numbers_of(operation: str, argument: str, value: object) -> tuple[int, ...]:
 
 
 def choose_arguments(operation: str, kind: str, f: Callable[..., Any], numbers: object, names: Any) -> ChosenArguments:
-    """Returns the "static" or "donate" arguments by `numbers` and `names`; None for none.
+    """Returns the "static" or "donate" arguments by `numbers` and `names`, or None without such arguments.
 
     TypeError for positions that are not ints and names that are not str; ValueError for unknown arguments.
     """
@@ -127,7 +127,7 @@ def donated_arrays(operation: str, donated: Sequence[Any], arguments: object) ->
 
 
 def delete_donated(donated: Sequence[Array], result: object) -> None:
-    """Deletes donated Arrays, except those that the function returned."""
+    """Deletes donated Arrays, except Arrays that the function returned."""
     if not donated:
         return
     returned = {id(leaf) for leaf in tree_util.tree_leaves(result)}

@@ -23,7 +23,7 @@ from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._spmd.outcomes import Stopped
 from artifex_devices._spmd.session import Participant, Session, _current
 
-_GRACE_S = 2.0  # how long a failed session waits for its bodies before it goes on without them
+_GRACE_S = 2.0  # how long a failed session waits for its bodies before it continues without them
 _POLL_S = 0.5  # a Ctrl-C just before a wait for a lock begins does not end that wait
 
 
@@ -33,7 +33,7 @@ def _serve(jobs: SimpleQueue[Job | None]) -> None:
         position = participant.position
         rendezvous = participant.session.rendezvous
         has_raised = context.run(_enter, participant, function)
-        del job, context, participant, function  # the caller goes on once this end is reported
+        del job, context, participant, function  # the caller continues when this end is reported
         if has_raised:
             rendezvous.raised(position)
         else:
@@ -47,7 +47,7 @@ def _serve(jobs: SimpleQueue[Job | None]) -> None:
 def _enter(me: Participant, function: Callable[..., Any]) -> bool:
     """Runs one body on the calling thread, in a context where `me` is the current participant.
 
-    Returns whether it raised an error of its own.
+    Returns whether it raised an error itself.
     """
     outcomes = me.session.outcomes
     position = me.position
@@ -73,7 +73,7 @@ class _Worker:
         self.thread.start()
 
     def run(self, job: Job | None) -> None:
-        """Runs a participant; None ends the thread."""
+        """Runs a participant; ends the thread if it is None."""
         self._jobs.put(job)
 
     def __del__(self) -> None:
@@ -124,7 +124,7 @@ Job = tuple[contextvars.Context, Participant, Callable[..., Any], set[int], Simp
 
 
 class ThreadedExecutor:
-    """Runs each participant in a thread of its own."""
+    """Runs each participant in its own thread."""
 
     def __init__(self, session: Session, function: Callable[..., Any]) -> None:
         self._session = session
@@ -162,7 +162,7 @@ class ThreadedExecutor:
 
 
 def _wait(rendezvous: Any, running: set[int], news: SimpleQueue[None]) -> None:
-    """Waits until all bodies have ended, or the session has failed and those that block elsewhere are abandoned.
+    """Waits until all bodies have ended, or until the session has failed and bodies that block elsewhere are abandoned.
 
     A function, as CPython 3.13 lets Ctrl-C at the end of a `while` loop escape a `try` or `with` around the loop.
     """

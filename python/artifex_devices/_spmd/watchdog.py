@@ -65,7 +65,7 @@ def shutdown() -> None:
 
 def _watch(end: threading.Event) -> None:
     while not end.wait(0.5):
-        _poll()  # in a separate frame, so that a sleeping thread has no reference to a session
+        _poll()  # in a separate frame: a sleeping thread must not refer to a session
 
 
 def _poll() -> None:

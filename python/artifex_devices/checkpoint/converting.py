@@ -27,7 +27,7 @@ def convert(
     overwrite: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> None:
-    """Writes the arrays and values of a checkpoint to another one, in another number of files.
+    """Writes the arrays and values of a checkpoint to a new checkpoint, with another number of files.
 
     Arrays are copied in pieces of 1 MiB: none is in memory as a whole, and no device is used.
 

@@ -52,7 +52,7 @@ class CheckpointMetadata:
         path: Absolute path of the checkpoint.
         arrays: ArrayMetadata of each array, by name.
         values: Python values, by name.
-        process_count: Number of processes that saved it; None for files of other programs.
+        process_count: Number of processes that saved it, or None for files of other programs.
     """
 
     path: str

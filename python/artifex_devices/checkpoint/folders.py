@@ -14,7 +14,8 @@ Rules for all steps:
 - Files that no save wrote are not removed, and links are not followed: a save that would have to remove such a file is
   an error before it writes, and a Manager leaves the checkpoint.
 
-Paths are texts, as the caller of `save_async` waits for the steps before the write, and `pathlib` takes most of them.
+Paths are strings, because the caller of `save_async` waits for the steps before the write, and `pathlib` would take
+most of that time.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def remove(folder: str) -> None:
 
 
 def retire(folder: str) -> None:
-    """Renames a checkpoint in one step, so that no reader finds it; `remove_retired` removes it.
+    """Hides a checkpoint from readers by renaming it in one step; `remove_retired` removes it.
 
     A link, a folder with files that no save wrote, and a checkpoint that a save has locked stay. It is not an error
     if another process has retired the checkpoint.
@@ -143,7 +144,7 @@ def retire(folder: str) -> None:
 
 
 def remove_retired(parent: str) -> None:
-    """Removes the retired checkpoints in a folder, also those of other processes; what cannot be removed stays."""
+    """Removes the retired checkpoints of all processes in a folder; skips files that cannot be removed."""
     with suppress(OSError):
         for name in os.listdir(parent):
             if _RETIRED.fullmatch(name):
@@ -161,7 +162,7 @@ def sync(folder: str) -> None:
 
 
 class StagingFolder:
-    """The folder beside `target` in which a save writes, locked against other saves to the same target.
+    """The folder next to `target` that a save writes to; it is locked against other saves to the same target.
 
     Ctrl-C can end any step. So what is there is found on the storage, and not by variables that a step sets at its end.
     """
@@ -206,7 +207,7 @@ class StagingFolder:
             self._new.release()
 
     def _lock(self, lock: FolderLock, folder: str) -> bool:
-        """Locks a folder, with the errors of a save; returns False if there is none."""
+        """Locks a folder, with the errors of a save; returns False if it does not exist."""
         try:
             return lock.take(folder)
         except BlockingIOError:
@@ -291,7 +292,7 @@ class StagingFolder:
     def abandon(self) -> str:
         """Removes the folder if this save has created it, and returns what is left, as a text for an error.
 
-        What cannot be removed is removed by the next save.
+        The next save removes files that cannot be removed now.
         """
         is_begun = self._may_exist
         try:
@@ -305,7 +306,7 @@ class StagingFolder:
         target = repr(self._target)
         if self._is_committed:
             return f"the checkpoint {target} is complete"
-        remains = f"{target} is as it was" if os.path.lexists(self._target) else f"there is nothing at {target}"
+        remains = f"{target} is unchanged" if os.path.lexists(self._target) else f"there is nothing at {target}"
         if not is_begun:
             return remains
         if not os.path.lexists(self.folder):

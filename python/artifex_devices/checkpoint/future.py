@@ -81,7 +81,7 @@ class SaveFuture:
         self._lock = threading.RLock()  # a signal handler may interrupt a wait() and call it
         self._is_committed = False
         self._process = os.getpid()
-        self._previous = previous  # is committed before this one
+        self._previous = previous  # is committed before this save
         if previous is not None and not previous._is_of_this_process():
             self._previous = None
         self._thread = DaemonThread("artifex_devices-checkpoint", self._run)
@@ -125,7 +125,7 @@ class SaveFuture:
         """Waits for the save; may be called again.
 
         Args:
-            timeout_s: Seconds to wait for the files; None for no limit.
+            timeout_s: Seconds to wait for the files, or None for no limit.
 
         Raises:
             TimeoutError: The files are not written yet.
@@ -221,7 +221,7 @@ class SaveFuture:
         self._note(f"the save failed, and no wait() raised its error: {type(error).__name__}: {error}")
 
     def _is_of_this_process(self) -> bool:
-        """Returns whether the save began in this process, and not in one that it was forked from."""
+        """Returns whether the save began in this process, rather than in the parent before a fork."""
         return self._process == os.getpid()
 
     def _check_process(self) -> None:
@@ -247,13 +247,14 @@ def finish(future: SaveFuture) -> None:
         future._finish()
 
 
-# Futures whose threads are running; the thread refers to its future, so that a dropped one is written too.
+# Futures whose threads are running. The thread refers to its future, and so also finishes a save whose future is
+# dropped.
 _running: weakref.WeakSet[SaveFuture] = weakref.WeakSet()
 _reports: dict[_Report, None] = {}  # of failures that no wait() has raised, in order
 
 
 def _report_failures(*, of_dropped: bool) -> None:
-    """Warns of failures that no wait() has raised; `of_dropped`: those that none can raise any more."""
+    """Warns of failures that no wait() has raised; with `of_dropped`, of failures that no wait() can raise any more."""
     for report in list(_reports):
         if of_dropped and report.future() is not None:
             continue

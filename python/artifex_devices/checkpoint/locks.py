@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks on folders, which end with the process that took them: its forked children do not hold them."""
+"""Locks on folders. They end with the process that took them: its forked children do not hold them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FolderLock:
         return self._descriptor is not None
 
     def take(self, folder: str) -> bool:
-        """Locks a folder; returns False if there is none, BlockingIOError if another save has locked it."""
+        """Locks a folder; returns False if it does not exist. Raises BlockingIOError if another save has locked it."""
         try:
             with _forking:
                 self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -45,7 +45,7 @@ class FolderLock:
         return False
 
     def is_at(self, path: str) -> bool:
-        """Returns whether the locked folder is the one at a path; False without a lock."""
+        """Returns whether the locked folder is still at a path; False without a lock."""
         try:
             return self._descriptor is not None and os.path.samestat(os.fstat(self._descriptor), os.lstat(path))
         except FileNotFoundError:

@@ -22,11 +22,11 @@ _STEP = re.compile(r"0|[1-9][0-9]{0,17}")
 
 @public("artifex_devices.checkpoint")
 class Manager:
-    """The checkpoints of a run: folder `directory/10` is that of step 10.
+    """The checkpoints of a run: folder `directory/10` holds step 10.
 
-    The newest checkpoint is the one that was committed last, whatever its step: a run that goes on from step 100 after
-    step 300 was saved may save step 110, which then is the newest, and `latest_step()` returns 110. The order is
-    recorded in the checkpoints. Those that no Manager committed count as older, in the order of their steps.
+    The newest checkpoint is the checkpoint that was committed last, whatever its step: if a run saves step 300,
+    continues from step 100 and saves step 110, then step 110 is the newest, and `latest_step()` returns 110. The order
+    is recorded in the checkpoints. Those that no Manager committed count as older, in the order of their steps.
 
     Several Managers, in one process or in several, may use one directory. Each commit, and the removal of old
     checkpoints after it, holds a lock on the directory. A step stays, whatever its age, if its folder contains files
@@ -111,7 +111,7 @@ class Manager:
         return sorted(step for step in steps if folders.is_checkpoint(self._path(step)))
 
     def latest_step(self) -> int | None:
-        """Returns the step of the newest checkpoint, which is the one that was committed last; None without any."""
+        """Returns the step of the checkpoint that was committed last, or None without a checkpoint."""
         times = self._times()
         return max(times)[1] if times else None
 
@@ -127,7 +127,7 @@ class Manager:
         return [(commit_times.read(self._path(step)), step) for step in self.all_steps()]
 
     def _commit(self, staging: StagingFolder) -> None:
-        """Commits a checkpoint as the newest one, and removes those that are not to stay."""
+        """Commits a checkpoint as the newest, and removes checkpoints that are no longer wanted."""
         staging.lock_run(str(self._directory))
         if self._newest_ns is None or self._max_to_keep is not None:
             self._newest_ns = max(self._times(), default=(0, 0))[0]

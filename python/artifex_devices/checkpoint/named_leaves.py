@@ -31,7 +31,7 @@ def name_leaves(operation: str, structure: tree_util.PyTreeDef) -> list[str]:
             operation,
             f"{list_of(twice)} each name two leaves of the tree",
             expected="a different name for each leaf",
-            fix="rename a key, such as 'a.b' beside {'a': {'b': ...}}",
+            fix="rename a key, such as 'a.b' next to {'a': {'b': ...}}",
         )
     if _RESERVED in names:
         raise failure(
@@ -56,5 +56,5 @@ def name_leaves(operation: str, structure: tree_util.PyTreeDef) -> list[str]:
 
 
 def list_of(names: list[str]) -> str:
-    """Returns the first names for a message, and the number of the others."""
+    """Returns the first names for a message, and the number of further names."""
     return shortened_list(list(map(safe_repr, names)), _SHOWN)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes that save one checkpoint together: they meet before, between and after the steps of a save."""
+"""The processes that save one checkpoint together; they wait for each other before and after each step."""
 
 from __future__ import annotations
 

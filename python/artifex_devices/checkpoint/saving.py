@@ -26,9 +26,9 @@ def save(path: StrPath, tree: object, *, overwrite: bool = False) -> None:
     """Saves a tree of arrays as a checkpoint.
 
     The checkpoint appears at `path` in one step, after everything is on the storage; an interrupted save leaves what
-    was there before. With several processes, all of them call it, with a path on storage that they share: each writes
-    the parts of Arrays that it holds, and processes that hold the same part share it evenly. ndarrays and Python values
-    are those of process 0.
+    was there before. With several processes, every process must call it, with a path on storage that they share: each
+    process writes the parts of Arrays that it holds, and processes that hold the same part divide it evenly. Process 0
+    writes ndarrays and Python values.
 
     Args:
         path: Folder of the checkpoint; folders above it are created.
@@ -159,7 +159,7 @@ class Save:
         self._leaves = []  # the part has released their memory
 
     def commit(self, error: BaseException | None = None) -> None:
-        """Waits until all processes have written, then commits; `error` is that of `write`."""
+        """Waits until all processes have written, then commits; `error` is the error of `write`."""
 
         def raise_error() -> None:
             if error is not None:
@@ -182,7 +182,7 @@ class Save:
         if isinstance(error, OSError) and not self._is_started:
             return  # it says what is wrong with the path, and nothing was written
         if self._processes.index != 0 and self._is_written:
-            remains = f"{self.path!r} is the new checkpoint if process 0 has committed it, else as it was"
+            remains = f"{self.path!r} is the new checkpoint if process 0 has committed it, else unchanged"
         if isinstance(error, OSError) and isinstance(error.strerror, str):
             set_attribute(error, "strerror", f"{error.strerror}; {remains}")
         elif isinstance(error, (KeyboardInterrupt, MemoryError, RuntimeError)):

@@ -65,7 +65,7 @@ class Stored:
 
     @property
     def process_count(self) -> int | None:
-        """Number of processes that saved it; None for files of other programs."""
+        """Number of processes that saved it, or None for files of other programs."""
         count: int | None = self.files.process_count
         return count
 

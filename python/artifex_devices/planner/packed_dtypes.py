@@ -56,8 +56,8 @@ def bytes_shape(
 ) -> tuple[tuple[int, ...], int | None]:
     """Returns the shape in bytes of an array that a cluster packs, and the packed dimension.
 
-    All shards must have full bytes along that dimension; of several the one with the longest shards is taken.
-    Otherwise, and for other dtypes, it returns the unchanged shape and None.
+    All shards must have full bytes along that dimension. Of several such dimensions, the function takes the dimension
+    with the longest shards. Otherwise, and for other dtypes, it returns the unchanged shape and None.
     """
     each = elements_per_byte(dtype)
     if cluster is None or each == 1:

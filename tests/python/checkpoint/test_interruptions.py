@@ -47,7 +47,7 @@ def test_a_file_that_cannot_grow_is_an_error_and_leaves_nothing(way, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("OSError 27 "), done.stdout
     assert ".c.saving/shard-00001-model-00001-of-00001.safetensors: cannot write" in done.stdout
-    assert f"{str(path)!r} is as it was; the files of this save are removed" in done.stdout
+    assert f"{str(path)!r} is unchanged; the files of this save are removed" in done.stdout
     assert os.listdir(tmp_path) == ["c"]
     assert checkpoint.restore(path, verify=True)["w"].tolist() == [0, 1, 2]
 
@@ -83,7 +83,7 @@ def test_ctrl_c_says_what_is_left(tmp_path, monkeypatch):
 
     checkpoint.save(tmp_path / "c", {"w": 1})
     monkeypatch.setattr(checkpoint.saving.Save, "write", interrupt)
-    with pytest.raises(KeyboardInterrupt, match=r"checkpoint\.save: interrupted; .*c' is as it was; the files"):
+    with pytest.raises(KeyboardInterrupt, match=r"checkpoint\.save: interrupted; .*c' is unchanged; the files"):
         checkpoint.save(tmp_path / "c", {"w": 2}, overwrite=True)
     assert os.listdir(tmp_path) == ["c"]
     assert checkpoint.restore(tmp_path / "c") == {"w": 1}
@@ -258,7 +258,7 @@ def test_a_file_that_took_the_place_of_the_old_checkpoint_stays(tmp_path, monkey
         write(self)
 
     monkeypatch.setattr(checkpoint.saving.Save, "write", write_late)
-    text = r"cannot replace .*c': Not a directory; expected a checkpoint that this process can read; .* is as it was; "
+    text = r"cannot replace .*c': Not a directory; expected a checkpoint that this process can read; .* is unchanged; "
     with pytest.raises(NotADirectoryError, match=rf"^.*checkpoint\.save: {text}the files of this save are removed$"):
         checkpoint.save(path, {"turn": 2}, overwrite=True)
     assert os.listdir(tmp_path) == ["c"]

@@ -65,7 +65,7 @@ def test_a_foreign_file_that_comes_during_the_save_is_an_error_and_both_stay(tmp
         write(self)
 
     monkeypatch.setattr(checkpoint.saving.Save, "write", write_late)
-    with pytest.raises(OSError, match=r"contains 'notes', .*c' is as it was; the files of this save are removed"):
+    with pytest.raises(OSError, match=r"contains 'notes', .*c' is unchanged; the files of this save are removed"):
         checkpoint.save(path, {"w": 2}, overwrite=True)
     assert os.listdir(tmp_path) == ["c"]
     assert checkpoint.restore(path) == {"w": 1}

@@ -28,9 +28,9 @@ class Sample:
 
     Attributes:
         name: What was measured.
-        terms: Number of calls, copies and bytes, by the names of TERMS; those that are 0 are left out.
+        terms: Number of calls, copies and bytes, by the names of TERMS; zeros are left out.
         seconds: First quartile of the repeats, as other work on the machine can only make them slower.
-        spread: Seconds from there to the third quartile.
+        spread: Seconds from the first to the third quartile.
         repeats: Number of repeats.
         model: Seconds by the fitted model.
     """
@@ -93,7 +93,7 @@ class ProcessLink:
 @public("artifex_devices.calibration")
 @dataclass(frozen=True)
 class CalibrationConditions:
-    """Conditions of a calibration. What the system does not report is None.
+    """Conditions of a calibration; fields that the system does not report are None.
 
     Attributes:
         date: Date and time in UTC, ISO 8601.

@@ -32,8 +32,8 @@ def collective_terms(
 ) -> dict[str, float]:
     """Returns the terms of one program with one collective, in which `groups` groups of `devices` each do the same.
 
-    `nbytes` are those of the full array of a group, as `plan_collective` counts them; `cache_bytes` those of the
-    last-level caches, None if not known. `executor` is "cooperative" or "threads".
+    `nbytes` is the size of the full array of a group, as `plan_collective` counts it; `cache_bytes` is the size of the
+    last-level caches, or None if unknown. `executor` is "cooperative" or "threads".
     """
     terms = _planner.collective_terms(op, nbytes, devices, groups, executor, cache_bytes or 0)
     return {name: count for name, count in zip(TERMS, terms, strict=True) if count}
@@ -64,7 +64,7 @@ def calibrated(calibration: Calibration) -> Provenance:
 def copies_estimate(
     shape: tuple[int, ...], itemsize: int, source: Sharding, destination: Sharding, calibration: Calibration
 ) -> Estimate:
-    """Prices direct copies: the sum over their terms, and at least what the busiest memory needs."""
+    """Estimates the seconds of direct copies: the sum over their terms, but at least the time of the busiest memory."""
     terms, memories = reshard_terms(shape, itemsize, source, destination, calibration.conditions.model_cache_bytes)
     latency = calibration.seconds_of({name: terms[name] for name in _LATENCIES})
     transfer = calibration.seconds_of(terms) - latency

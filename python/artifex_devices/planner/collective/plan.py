@@ -28,14 +28,14 @@ class CollectivePlan(Report):
         op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast" or "permute".
         nbytes: Bytes of the global array of a group.
         axes: Axes along which the devices of a group differ.
-        cluster: The network; None for this machine's own devices, by a calibration.
+        cluster: The network, or None for this machine's own devices, whose times come from a calibration.
         devices: Number of devices in one group.
-        groups: Number of groups that were priced; the slowest counts.
+        groups: Number of groups whose time was estimated; the slowest determines `seconds`.
         steps: Every algorithm that the network allows, cheapest first.
         bytes_by_device: Bytes that each device receives; for a broadcast and a permute, the busiest.
         peak_bytes: Bytes of input and result of one device.
         seconds_from: Source of the seconds.
-        lower_bound: Costs that no program can be below, unless switches do the additions.
+        lower_bound: Lower bound on the cost of any program, unless switches do the additions.
     """
 
     op: str

@@ -36,14 +36,14 @@ def plan_collective(
 ) -> CollectivePlan:
     """Prices a collective on a cluster, by ring, torus, switch, full-mesh and hierarchical models with latencies.
 
-    On a mesh of this machine's own devices, prices one program of `shard_map` by a calibration. Switches that do the
-    additions themselves (NVLink SHARP, SHARP on InfiniBand) are not modelled, and the lower bound does not hold for
+    On a mesh of this machine's own devices, a calibration gives the time of one `shard_map` program. Switches that do
+    the additions themselves (NVLink SHARP, SHARP on InfiniBand) are not modelled, and the lower bound does not hold for
     them.
 
     Args:
         op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "permute", or without a calibration "broadcast".
-        nbytes: Bytes of the global array of a group: the gathered result, one device's unreduced input, the sum of what
-            all devices hold in an all-to-all or a permute, the value that is broadcast.
+        nbytes: Bytes of the global array of a group: the gathered result, one device's unreduced input, the blocks of
+            all devices together in an all-to-all or a permute, the value that is broadcast.
         axes: Axes along which the devices of a group differ. For a Cluster: "x", "y", "z" of a torus, "chip" of nodes
             without one, and "slice", the network between slices or nodes. For a Mesh: its axis names.
         cluster: A Cluster, or a Mesh of devices of a cluster or of GPUs of the catalogue (`simulate("4 x h100")`), all

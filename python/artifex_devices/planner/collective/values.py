@@ -65,8 +65,8 @@ class CollectiveBound:
         bytes_by_device: Bytes into the busiest device, or out of it where those are more.
         bytes_by_chip: The same for a chip, over all its devices.
         bytes_by_slice: The same for a slice or node, over the network.
-        estimate_seconds: Seconds for the bytes of the busiest chip and slice over all their links at once; None where
-            the cluster lacks a rate, and `seconds` raises then.
+        estimate_seconds: Seconds for the bytes of the busiest chip and slice over all their links at once, or None
+            where the cluster lacks a rate; then `seconds` raises.
     """
 
     bytes_by_device: float

@@ -47,7 +47,7 @@ def plan_inference(
         parameter_dtype: Dtype of parameters in memory.
         cache_dtype: Dtype of the KV cache.
         dtype: Number format of products.
-        efficiency: Factors of the expected seconds; None means `Efficiency.of(cluster)`.
+        efficiency: Factors of the expected seconds, by default `Efficiency.of(cluster)`.
 
     Returns:
         An InferencePlan; `print` shows it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of other programs, and what they say about a plan."""
+"""Profiles of other programs, and their comparison with a plan."""
 
 from artifex_devices.planner.profile.fit import ProfileFit, fit_profile
 from artifex_devices.planner.profile.reader import read_profile

@@ -97,7 +97,7 @@ def fit_profile(
 ) -> ProfileFit:
     """Fits the factors of a chip and its network, and the overlap, to the parts of a profiled step.
 
-    Each kind of operation has a factor of its own: elementwise operations `memory`, products `matmul` (or
+    There is one factor for each kind of operation: elementwise operations `memory`, products `matmul` (or
     `matmul_float8`), attention its two, copies to the host `host`. All kinds of messages together have `links` and
     `network`. Time without operations becomes `layer_seconds`, operations that no rule knows `step_seconds`; with
     pipeline stages a device also waits for others, so these two stay. `fit` needs only the seconds of steps, but fits
@@ -106,8 +106,8 @@ def fit_profile(
     Args:
         plan: Plan of the profiled configuration.
         profile: Profile of one of its devices.
-        stage: Pipeline stage of this device; None where there is one stage.
-        efficiency: Factors to start from; None means those of the plan.
+        stage: Pipeline stage of this device, or None for a plan with one stage.
+        efficiency: Factors to start from, by default the plan's.
 
     Raises:
         ValueError: The plan has several stages and `stage` is None, or `stage` is out of range.

@@ -119,7 +119,7 @@ _PRODUCT = re.compile(r"(dot_general|conv_general_dilated)[^/]*$")
 
 
 class Patterns(NamedTuple):
-    """Compiled rules: those of the user, and those of the table."""
+    """Compiled rules: first the user's, then the table's."""
 
     own: list[tuple[str, re.Pattern[str]]]
     names: list[tuple[str, re.Pattern[str]]]

@@ -38,7 +38,7 @@ def read_profile(
             above 1 MiB; a folder that `jax.profiler.trace` wrote, of which the newest trace is
             read; or the parsed JSON.
         device: Device such as "gpu:0", "tpu:3" or "cpu:1"; None means the first one.
-        steps: Number of steps that were profiled; None means those that the trace marks.
+        steps: Number of steps that were profiled, or None to count the steps that the trace marks.
         kinds: Kinds of names that the rules do not know, or judge wrongly, by regular expression:
             {"my_kernel": "products"}.
 

@@ -40,8 +40,8 @@ class Profile(Report):
             computation. With `idle` it sums to `seconds`.
         idle: Seconds of a step without an operation.
         operations: Number of operations in all steps.
-        unknown: Names that no rule knows with their seconds in a step, longest first.
-        notes: What the trace does not say.
+        unknown: Names that match no rule, with their seconds in a step, longest first.
+        notes: Facts that are missing from the trace.
     """
 
     source: str

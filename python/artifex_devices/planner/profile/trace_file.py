@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the events of a trace in the JSON format of Chrome from a file, one by one, and keeps what a profile needs."""
+"""Reads the events of a trace in Chrome's JSON format one by one, and stores the fields that profiles use."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _TraceText:
         self._at = 0
 
     def events(self) -> list[Any] | None:
-        """Returns the events of the list, or of the member traceEvents of the object; None without one."""
+        """Returns the events of the list, or of the member traceEvents of the object, or None without this member."""
         found: list[Any] | None = None
         if self._next() == "[":
             found = self._list()

@@ -27,7 +27,7 @@ class Operation(NamedTuple):
 
 
 class DeviceTracks(NamedTuple):
-    """Operations by device, the steps that the trace marks, and what the trace does not say."""
+    """Operations by device, the steps that the trace marks, and notes on facts that the trace lacks."""
 
     operations: dict[str, list[Operation]]
     steps: int
@@ -114,7 +114,7 @@ class _Names:
         return self._threads.get((str(event.get("pid")), str(event.get("tid"))), "")
 
     def device_of(self, event: Mapping[str, object]) -> str | None:
-        """Returns the device of an operation; None for an event of a host, or one that summarises others."""
+        """Returns the device of an operation, or None for events of a host and events that summarise others."""
         category, arguments = str(event.get("cat", "")).lower(), _arguments(event)
         if category in _GPU_CATEGORIES:
             return f"gpu:{arguments.get('device', event.get('pid'))}"

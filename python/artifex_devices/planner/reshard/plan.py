@@ -41,12 +41,12 @@ class ReshardPlan(Report):
         way: "copies" (direct copies, as `device_put` and `reshard` do here) or "collectives".
         steps: Steps in order.
         bytes_by_device: Bytes that each device receives from others, by device id.
-        bytes_by_link: Bytes that are copied, by what they cross. For copies also those that stay on a device; for
-            collectives "network" is what must cross the network, "same slice" the rest.
+        bytes_by_link: Bytes that are copied, by what they cross. Direct copies also count bytes that stay on a device;
+            for collectives, "network" counts the bytes that must cross the network and "same slice" the other bytes.
         bytes_copied: Bytes that are written: the sum over `bytes_by_link`. For copies, what the execution counts.
-        peak_bytes: Maximum of the bytes that any device holds during the reshard, in all its memories together: its
-            old shard, which stays, and what the steps need.
-        lower_bound: Costs that no strategy can be below.
+        peak_bytes: Maximum of the bytes that any device holds during the reshard, in all its memories together: its old
+            shard, which is not freed, and the buffers of the steps.
+        lower_bound: Lower bound on the cost of any strategy.
         is_cheapest: Whether no other plan of this kind moves fewer bytes into the busiest device.
         why_xla_is_not_known: Reason why `xla_gathers_everything` is not known, or "".
         other: Plan by the other strategy, or None.

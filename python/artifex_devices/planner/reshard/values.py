@@ -55,8 +55,8 @@ class LowerBound:
     Attributes:
         bytes_by_device: Bytes of its new shard that a device does not hold before, by device id.
         bytes_by_host: Bytes that none of a host's devices holds, for each host of a cluster that has any device.
-        estimate_seconds: Seconds for the bytes of the worst chip and slice over all their links at once; None without
-            a cluster, or where it lacks a rate.
+        estimate_seconds: Seconds for the bytes of the worst chip and slice over all their links at once, or None
+            without a cluster or where it lacks a rate.
     """
 
     bytes_by_device: DeviceBytes

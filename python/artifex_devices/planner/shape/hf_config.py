@@ -47,8 +47,8 @@ def from_hf_config(
     """Reads the shape of a decoder from a config.json of Hugging Face.
 
     Families: Llama, Mistral, Mixtral, Qwen2, Qwen2-MoE, Qwen3, Qwen3-MoE, Gemma 1 to 3 (the text model), DeepSeek-V2
-    and -V3, GPT-2, GPT-NeoX, OPT, BLOOM, Falcon and Phi-3. Values that a config leaves out are those of its class in
-    the library transformers. Nothing is downloaded, and nothing of the file is executed.
+    and -V3, GPT-2, GPT-NeoX, OPT, BLOOM, Falcon and Phi-3. Values that a config leaves out have the defaults of its
+    class in the library transformers. The function neither downloads anything nor executes code of the file.
 
     Args:
         source: Path of a config.json or of its folder, or the dict that the file holds.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys of a config.json of Hugging Face, and their defaults, for each family of decoders.
 
-The keys, and the values that a config leaves out, are those of the classes `<Family>Config` in the library
+The keys, and the defaults of values that a config leaves out, come from the classes `<Family>Config` in the library
 transformers, https://github.com/huggingface/transformers, src/transformers/models.
 """
 
@@ -98,7 +98,7 @@ def _mixtral(read: ConfigReader) -> dict[str, Any]:
 
 
 def _qwen_window(read: ConfigReader, layers: int) -> int:
-    """Returns the window of the layers, which must be the same in all: those from `max_window_layers` on have it."""
+    """Returns the window of the layers; adds a problem where only the layers from `max_window_layers` on have one."""
     if not read.flag("use_sliding_window", False):
         return 0
     full = read.size("max_window_layers", 28, minimum=0)

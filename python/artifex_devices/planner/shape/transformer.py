@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of published decoders, each with its source."""
+"""Shapes of published decoders, with the sources of the numbers."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ShapeParameters:
         prediction: Layers of multi-token prediction, which are in no other number.
         dense_layers: Number of layers with a dense MLP.
         expert_layers: Number of layers with experts.
-        dense_layer: Parameters of one layer with a dense MLP; 0 if there is none.
-        expert_layer: Parameters of one layer with experts; 0 if there is none.
+        dense_layer: Parameters of one layer with a dense MLP; 0 in models without such layers.
+        expert_layer: Parameters of one layer with experts; 0 in models without experts.
     """
 
     total: int
@@ -63,7 +63,7 @@ class TransformerShape:
         experts: Number of routed experts in each layer; 0 is a dense MLP.
         experts_per_token: Number of experts that each token is routed to.
         source: Source of the numbers.
-        shared_experts: Number of experts that each token passes beside the routed ones.
+        shared_experts: Number of experts that each token passes in addition to the routed experts.
         shared_mlp: Width of one shared expert.
         dense_layers: Number of layers, from the first, with a dense MLP instead of experts.
         dense_mlp: Width of the dense MLP in layers without experts.

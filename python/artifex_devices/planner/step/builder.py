@@ -62,7 +62,7 @@ class StepBuilder:
         needed: tuple[str, ...] | None = None,
         is_on_chip: bool = False,
     ) -> None:
-        """Adds an operation and its result, which has the dimensions `letters` if they are not those of the einsum.
+        """Adds an operation and its result. The result has the dimensions `letters`, by default the einsum's.
 
         It is recomputed where the backward pass needs one of `needed` and none of them is kept; None is the result.
         """
@@ -73,7 +73,7 @@ class StepBuilder:
         self.operations.append(Operation(name, einsum, inputs, output, kind, times, is_recomputed=again))
 
     def add_product(self, name: str, einsum: str, of: str, weight: str, output: str, **options: Any) -> None:
-        """Adds a parameter and its product with `of`; the options are those of `add_operation`."""
+        """Adds a parameter and its product with `of`; the options are passed to `add_operation`."""
         letters = einsum.partition(",")[2].partition("->")[0]
         self.add_tensor(weight, letters, "parameter", count=options.get("count", 0))
         self.add_operation(name, einsum, (of, weight), output, **options)
@@ -85,7 +85,7 @@ class StepBuilder:
         self.add_operation(name, "bsd,d->bsd", scaled, output, "elementwise", count=count, needed=())
 
     def add_attention(self, has_cache: bool) -> None:
-        """Adds attention from "x" to "middle", which reads keys and values of a cache if there is one."""
+        """Adds attention from "x" to "middle"; with a cache, it reads the cache's keys and values."""
         self.add_tensor("x", "bsd")
         self.add_norm("attention_norm", "x", "attention_in")
         self.add_product("project q", "bsd,dkgh->bskgh", "attention_in", "w_q", "q")

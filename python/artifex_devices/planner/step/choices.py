@@ -30,9 +30,10 @@ class SearchSpace:
         meshes: Number of meshes: shapes times orders of devices.
         options: Number of options: each axis of each mesh may shard any set of `axes`.
         rules_unfit: Options in which a dimension does not divide, or one axis shards two dimensions of a tensor.
-        without_network: Options with a collective that has no price, because its groups are not boxes of the cluster.
+        without_network: Options with a collective whose time the model cannot estimate, because its groups are not
+            boxes of the cluster.
         too_large: Options that do not fit in memory.
-        fit: Options that fit: the answer is the best of these.
+        fit: Options that fit; the search returns the best of them.
         excluded: Descriptions of what the space leaves out.
     """
 
@@ -53,13 +54,13 @@ class Suggestion:
     """One sharding of a model.
 
     Attributes:
-        mesh: Mesh of the cluster's devices. An axis that shards the batch is called "data", another "model", one that
-            shards nothing "spare"; several of a kind are numbered.
+        mesh: Mesh of the cluster's devices. An axis that shards the batch is called "data", an axis that shards other
+            dimensions "model", and an unused axis "spare"; several of a kind are numbered.
         rules: Logical axis to the mesh axes that shard it; logical axes that are not sharded are left out.
         order: Order of the devices: "id", or "jax" as by `mesh_utils.create_device_mesh` (over several slices
             `create_hybrid_device_mesh`).
         plan: Costs of a step.
-        why: What it loses to the option before; for the first option its bound.
+        why: What makes it slower than the option before; for the first option, its bound.
     """
 
     mesh: Mesh
@@ -105,12 +106,12 @@ class Suggestions(Report):
     Attributes:
         model: The step.
         cluster: The cluster.
-        overlap: Whether seconds are those of a step whose communication overlaps with its products.
+        overlap: Whether seconds assume that a step's communication overlaps with its products.
         options: Options that fit in memory.
-        too_large: Fastest option that does not fit, if it is faster than the best that does or nothing fits, else None.
-        smallest: Where nothing fits, the option with the least memory, if that is another one, else None.
+        too_large: Fastest option that does not fit, if it is faster than the best option or if nothing fits, else None.
+        smallest: Where nothing fits, the option with the least memory, if it differs from `too_large`, else None.
         space: The search space.
-        fits_with: Where nothing fits, changes of the step with which a sharding does, such as "batch=32".
+        fits_with: Where nothing fits, changes of the step that make a sharding fit, such as "batch=32".
     """
 
     model: StepModel

@@ -81,7 +81,7 @@ class Operation:
             part of the batch).
         inputs: Names of tensors: two, but one for lookups and routes.
         output: Name of a tensor.
-        kind: "matmul"; "elementwise" (without FLOPs and bytes of its own, as compilers fuse it); "lookup" (rows of a
+        kind: "matmul"; "elementwise" (counted with 0 FLOPs and 0 bytes, as compilers fuse it); "lookup" (rows of a
             table, "vd->bsd"); "route" (rows in another order: tokens to experts and back).
         count: Number of times in a step: the layers.
         dtype: Dtype in which a product is computed, or None for that of its operands.
@@ -107,13 +107,14 @@ class Operation:
 @public("artifex_devices.models")
 @dataclass(frozen=True)
 class Optimizer:
-    """Memory that training needs beside parameters and activations.
+    """Memory that training needs in addition to parameters and activations.
 
     Attributes:
         bytes_per_parameter: Bytes of state: 8 for Adam with float32 moments, 12 with a float32 copy of the parameters
             too, 0 for plain SGD.
         gradient_dtype: Dtype of the gradients of parameters, or None for the parameter's own.
-        holds_gradients: Whether all gradients exist at once; otherwise each is applied as soon as it is computed.
+        holds_gradients: Whether all gradients exist at once; otherwise the optimizer applies each gradient when it has
+            been computed.
     """
 
     bytes_per_parameter: float = 8

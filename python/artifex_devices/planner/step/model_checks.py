@@ -11,7 +11,7 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.packed_dtypes import dtype_hint, dtype_of, holds_numbers
 from artifex_devices.planner.plain_numbers import is_number
 
-FORMATS = ("tensorfloat32", "float8", "int4", "float4")  # of products, beside NumPy's dtypes
+FORMATS = ("tensorfloat32", "float8", "int4", "float4")  # of products, in addition to NumPy's dtypes
 
 
 def _is_dtype(value: Any) -> bool:

@@ -29,7 +29,7 @@ def plot_steps(
 ) -> Axes:
     """Draws the roofline of a device, with the FLOP/s that each step reaches.
 
-    `peaks` are FLOP/s by number format. The slopes of memory and network are those of the `first` step.
+    `peaks` are FLOP/s by number format. The slopes of memory and network are taken from the `first` step.
     """
     roofs = [Roof(name, rate) for name, rate in peaks.items()]
     roofs.append(Roof("memory", first.memory_bytes / first.seconds.memory, True))

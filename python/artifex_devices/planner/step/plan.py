@@ -126,7 +126,7 @@ class StepPlan(Report):
 
         Args:
             others: Plans of other batches with the same mesh and rules.
-            ax: Axes of matplotlib to draw into; None means those of a new figure.
+            ax: Axes of matplotlib to draw into, by default of a new figure.
 
         Returns:
             The axes.
@@ -172,7 +172,7 @@ class StepPlan(Report):
         return plot_steps(self._title(), self._peaks(), self._point(), [each._point() for each in plans], ax)
 
     def _peaks(self) -> dict[str, float]:
-        """Returns the FLOP/s of the number formats in use, the one with the most FLOPs first."""
+        """Returns the FLOP/s of the number formats in use, in descending order of their FLOPs."""
         flops: dict[str, float] = {}
         peaks: dict[str, float] = {}
         for product in self.products:
@@ -231,7 +231,7 @@ class StepPlan(Report):
         return Layout(self._title(), facts, _COLLECTIVES, rows)
 
     def _content(self) -> dict[str, object]:
-        """Returns all numbers; None is infinity, which JSON does not have."""
+        """Returns all numbers; infinity, which JSON cannot represent, becomes None."""
         model, texts = self.model, axis_texts(self.mesh_shape)
         return {
             "kind": "step",

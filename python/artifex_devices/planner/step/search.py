@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for the mesh and the rules that suit a model on a cluster; every option is priced."""
+"""Search for the mesh and the rules that suit a model on a cluster; it computes the time of every option."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def suggest(
 
     The search tries every mesh of 1 to `max_axes` axes with the devices in order of id and in JAX's order, and on each
     mesh every set of rules: each mesh axis may shard any set of logical axes. It is exhaustive, so the answer is the
-    best of this space by the model of `plan_step`. The space does not include pipeline parallelism, where layers have
-    devices of their own.
+    best of this space by the model of `plan_step`. The space does not include pipeline parallelism, where each layer is
+    on a part of the devices.
 
     Better means fewer seconds; between equals (to 1 in 2**24) fewer seconds by the other measure, with or without
     overlap; then less memory, fewer mesh axes, fewer sharded dimensions. Meshes that shard the same axes into as many
@@ -50,7 +50,7 @@ def suggest(
         max_axes: Maximum number of mesh axes, 1 to 4. Each axis multiplies the search by the number of sets of logical
             axes.
         axes: Logical axes that rules may shard, or None for all dimensions of a product's operands and results.
-        overlap: Whether seconds are those of a step whose communication overlaps with its products
+        overlap: Whether seconds assume that a step's communication overlaps with its products
             (`StepSeconds.overlapped`) or not (`serial`).
         progress: Whether to show a progress bar on standard error, if that is a terminal. Ctrl-C always ends the
             search.

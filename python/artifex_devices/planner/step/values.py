@@ -79,7 +79,7 @@ class StepCollective:
         devices: Number of devices that work together.
         count: Repetitions in a step.
         nbytes: Bytes of the global array of a group, each time: the gathered result, one device's unreduced input, the
-            sum of what all devices hold in an all-to-all.
+            blocks of all devices together in an all-to-all.
         bytes_received: Bytes that each device receives, each time.
         estimate: Estimated time of one repetition.
     """
@@ -111,10 +111,10 @@ class StepSeconds:
     Attributes:
         compute: Seconds of the FLOPs at the chip's peak.
         memory: Seconds of the bytes of operands, results and the update at the bandwidth of the memory.
-        network: Seconds of the collectives, one after the other.
+        network: Seconds of the collectives, in sequence.
         overlapped: Maximum of the three, as if they ran at once. A lower bound.
-        serial: Products one after the other, each at its own limit, then the update, then the collectives. Measured
-            steps usually take longer, because hardware does not reach published peaks.
+        serial: Products in sequence, each at its own limit, then the update, then the collectives. Measured steps
+            usually take longer, because hardware does not reach published peaks.
     """
 
     compute: float

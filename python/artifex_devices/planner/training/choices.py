@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a search for a training configuration found, and its options as code."""
+"""Results of a search for a training configuration, and its options as code."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class TrainingSuggestions(Report):
 
     @property
     def best(self) -> TrainingChoice:
-        """The fastest option; where nothing fits, the one that needs the least memory.
+        """The fastest option; where nothing fits, the option that needs the least memory.
 
         Raises:
             ValueError: No combination is consistent with the batch and the cluster.
@@ -109,10 +109,10 @@ class TrainingSuggestions(Report):
         )
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draws the front, or the options or the nearest where it is empty: seconds over memory of a device.
+        """Draws the Pareto front of seconds over memory of a device; if it is empty, the options or the nearest.
 
         Args:
-            ax: Axes of matplotlib to draw into; None means those of a new figure.
+            ax: Axes of matplotlib to draw into, by default of a new figure.
 
         Returns:
             The axes.
@@ -140,7 +140,7 @@ class TrainingSuggestions(Report):
             )
             points = [(plan.memory / 1e9, plan.seconds) for plan in plans]
             chart.plot(*zip(*points, strict=True), "o", label=f"{devices} devices")
-            for i in {0, len(plans) - 1}:  # the fastest, and the one that needs the least memory
+            for i in {0, len(plans) - 1}:  # the fastest, and the option with the least memory
                 chart.annotate(
                     ways_text(plans[i].config), points[i], (6, 6), textcoords="offset points", fontsize="x-small"
                 )

@@ -95,7 +95,7 @@ def _groups(shape: TransformerShape) -> list[str]:
 
 
 def megatron_flags(plan: TrainingPlan) -> str:
-    """Returns options of Megatron-LM (its megatron/training/arguments.py), each on a line of its own."""
+    """Returns options of Megatron-LM (its megatron/training/arguments.py), one per line."""
     config, shape = plan.config, plan.shape
     flags = [
         f"--num-layers {shape.layers}",
@@ -158,7 +158,7 @@ def megatron_flags(plan: TrainingPlan) -> str:
 
 
 def maxtext_flags(plan: TrainingPlan) -> str:
-    """Returns settings of MaxText (its configs/base.yml), each on a line of its own."""
+    """Returns settings of MaxText (its configs/base.yml), one per line."""
     config, cluster = plan.config, plan.cluster
     data, shards = config.data or 1, config.zero_shards or config.data or 1
     fsdp = min(shards, data) if config.zero == 3 else 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a training run is spread over devices."""
+"""Parallelism of a training run: how its parts are divided among devices."""
 
 from __future__ import annotations
 
@@ -77,13 +77,14 @@ class TrainingConfig:
         flash_attention: Whether attention is one kernel that stores no scores.
         causal: Whether such a kernel skips masked scores.
         dropout: Whether dropout stores masks.
-        offload_optimizer: Whether optimizer state is in host memory and updated there. With ZeRO 2 and 3 gradients are
-            there too: those of a layer leave when they are reduced (ZeRO-Offload, arXiv:2101.06840).
-        offload_activations: Whether activations wait in host memory for the backward pass.
+        offload_optimizer: Whether optimizer state is in host memory and updated there. With ZeRO 2 and 3 host memory
+            also holds the gradients: a layer's gradients are copied when they are reduced (ZeRO-Offload,
+            arXiv:2101.06840).
+        offload_activations: Whether activations are kept in host memory until the backward pass.
         overlap: Part of each kind of communication that may run behind computation, 0 to 1, by name: "tensor",
-            "context", "expert", "pipeline", "data", "offload". It is hidden as far as there is computation to hide it.
-            Without a value "data", "offload", "context" with the ring and "pipeline" with the interleaved schedule are
-            1, the others 0.
+            "context", "expert", "pipeline", "data", "offload". It is hidden only while computation runs. Defaults are 1
+            for "data", "offload", "context" with the ring and "pipeline" with the interleaved schedule, and 0
+            otherwise.
         parameter_dtypes: Dtypes of parameters that differ from `parameter_dtype`, by kind of tensor: "embedding",
             "head", "norm" (with biases), "attention", "mlp" (with shared experts), "router", "expert".
         gradient_dtypes: The same for gradients.

@@ -20,10 +20,10 @@ from artifex_devices.planner.report import Layout, Report
 @public("artifex_devices.planner")
 @dataclass(frozen=True, repr=False)
 class Efficiency(Report):
-    """Factors of a chip and its network, each with its source; `print` shows them as a table.
+    """Factors of a chip and its network, with their sources; `print` shows them as a table.
 
-    Fractions are above 0 and at most 1. `Efficiency.of(cluster)` has those that fit published
-    training runs, `Efficiency.published(cluster)` those of the best kernels; `replaced` changes some.
+    Fractions are above 0 and at most 1. `Efficiency.of(cluster)` returns factors that were fitted to published training
+    runs, `Efficiency.published(cluster)` returns factors of the best kernels; `replaced` changes some factors.
 
     Attributes:
         matmul: Fraction of the peak that large 16-bit products reach.
@@ -113,9 +113,9 @@ class Efficiency(Report):
 
     @classmethod
     def published(cls, cluster: Cluster) -> Efficiency:
-        """Returns the published factors of a cluster's chip, and "model" for those that nobody has published.
+        """Returns the published factors of a cluster's chip, and "model" for factors without a publication.
 
-        They are those of the best kernels alone; whole training steps reach less.
+        They were measured with the best kernels alone; whole training steps reach less.
 
         Args:
             cluster: The cluster.

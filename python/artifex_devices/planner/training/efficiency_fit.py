@@ -72,12 +72,13 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
 
     Fitted are the fractions for products (16 and 8 bits apart), attention, memory, links and network, and the fixed
     seconds of each layer and step, by non-negative least squares of the relative errors (Lawson and Hanson, Solving
-    Least Squares Problems, 1974, chapter 23), repeated where communication becomes hidden or exposed. Each fraction
-    is drawn to its start, so that a few steps, or only one, are enough; tiles and message sizes are not fitted.
+    Least Squares Problems, 1974, chapter 23), repeated where communication becomes hidden or exposed. A term draws each
+    fraction to its start, because of which a few steps, or only one, are enough; tiles and message sizes are not
+    fitted.
 
     Args:
         measured: Plans with their `measured` seconds, of clusters of one chip: `plan_training(..., measured=12.5)`.
-        efficiency: Factors to start from; None means those of the first plan.
+        efficiency: Factors to start from, by default the first plan's.
 
     Raises:
         ValueError: There are no plans, a plan has no measured seconds, or plans have different chips.
@@ -121,7 +122,7 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
             ValueError,
             "fit",
             f"measured has steps of {', '.join(map(safe_repr, chips))}",
-            expected="one chip, because the factors are those of a chip",
+            expected="one chip, because the factors describe a chip",
             fix="fit each apart",
         )
     start = plans[0].efficiency if efficiency is None else efficiency

@@ -29,7 +29,7 @@ _FOUND = (
 
 
 class Plan(Protocol):
-    """What is asked of a TrainingPlan."""
+    """Arguments of a TrainingPlan."""
 
     @property
     def shape(self) -> TransformerShape:
@@ -92,7 +92,7 @@ class NearestFits(NamedTuple):
 
 
 def changes(before: TrainingConfig, after: TrainingConfig) -> dict[str, object]:
-    """Returns the fields that differ, with their later values; without `data`, which follows from the others."""
+    """Returns the fields that differ, with their later values; without `data`, which the other fields determine."""
     found = {name: value for name, value in vars(after).items() if value != getattr(before, name)}
     if (before.expert_tensor or 1) == (after.expert_tensor or 1):  # None means 1
         found.pop("expert_tensor", None)
@@ -102,7 +102,7 @@ def changes(before: TrainingConfig, after: TrainingConfig) -> dict[str, object]:
 def nearest_fits(plan: Plan) -> NearestFits:
     """Returns the nearest configurations that fit; none where the plan fits itself.
 
-    These are the smallest changes of one field with which the plan fits. Where no single field is enough, a search over
+    They are the smallest changes of one field that make the plan fit. Where no single field is enough, a search over
     all of them finds the fastest configurations; where it finds none, it says what else would fit.
     """
     if plan.fits:

@@ -23,7 +23,7 @@ _SECONDS_FROM = "seconds: model, published rates with the factors of Efficiency"
 
 
 def waterfall_svg(title: str, expected: TrainingSeconds, roofline: float) -> Picture:
-    """Draws the parts of a step of `expected` seconds beside a bound."""
+    """Draws the parts of a step of `expected` seconds next to a bound."""
     bars = []
     for name, text in TIME_PARTS.items():
         value = expected.parts[name]

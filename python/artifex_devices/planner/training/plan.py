@@ -51,7 +51,7 @@ class TrainingPlan(Report):
         available: Bytes of memory of a device.
         bubble_fraction: Bubble over the work of a pipeline with equal stages: (stages - 1) / (chunks x microbatches).
         host_memory: Bytes that are offloaded to the fullest host.
-        host_available: Bytes of memory of a host; None where nothing is offloaded, or where it is not known.
+        host_available: Bytes of memory of a host, or None if nothing is offloaded or the size is unknown.
     """
 
     shape: TransformerShape

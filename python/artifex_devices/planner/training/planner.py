@@ -30,8 +30,8 @@ def plan_training(
         shape: A name of `models.SHAPES`, or a shape.
         cluster: Cluster whose devices are used, all of them.
         config: Batch, parallelism, memory savings and overlap.
-        efficiency: Factors of the expected seconds; None means `Efficiency.of(cluster)`.
-        measured: Measured seconds of a step, to show beside the expected ones.
+        efficiency: Factors of the expected seconds, by default `Efficiency.of(cluster)`.
+        measured: Measured seconds of a step, to show next to the expected seconds.
 
     Returns:
         A TrainingPlan; `print` shows it, `to_svg` draws it.

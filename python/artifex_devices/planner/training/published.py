@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far `plan_training` was from published training runs, by chip."""
+"""Errors of `plan_training` against published training runs, by chip."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configurations that a search for a training run combines, and those that it finds."""
+"""The configurations that a search for a training run tries, and the options that it finds."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class TrainingSpace:
         memory_limit: Bytes of a device that may be used.
         combinations: Number of combinations.
         consistent: Combinations that fit the model, the batch and the cluster.
-        too_large: Consistent ones that do not fit in memory.
-        skipped: Those that are known to be no faster: a bound shows it, or they offload and fit without.
-        priced: Those whose seconds were computed.
+        too_large: Consistent combinations that do not fit in memory.
+        skipped: Combinations that cannot be faster: a bound shows it, or they offload but fit without offloading.
+        priced: Combinations whose seconds were computed.
     """
 
     choices: Mapping[str, tuple[Hashable, ...]]
@@ -169,7 +169,9 @@ def _pinned(
         elif isinstance(value, (int, str)) or value is None:
             choices[key] = [value]
         else:
-            found = check_sequence("suggest_training", key, value, "a number, a text, or a sequence of them")
+            found = check_sequence(
+                "suggest_training", key, value, "a number, a text, or a sequence of numbers or texts"
+            )
             choices[key] = [plain(each) for each in found]
     config = TrainingConfig(batch=batch, sequence=sequence, **rest)
     for key, values in choices.items():
@@ -186,7 +188,7 @@ def _pinned(
 
 
 def largest_tensor(cluster: Cluster, given: object) -> int:
-    """Returns the largest tensor parallelism: the one that the caller gives, or for None the one inside a node."""
+    """Returns the largest tensor parallelism: the caller's, or for None the number of devices inside a node."""
     if given is not None:
         return check_int("suggest_training", "max_tensor", given, minimum=1, maximum=2**20)
     inside = cluster.device_count // cluster.slices
@@ -259,7 +261,7 @@ def _choices(
 
 
 def _ways_out(shape: TransformerShape, cluster: Cluster, space: dict[str, Any]) -> tuple[str, ...]:
-    """Returns what would make the run fit, each tried by the memory model."""
+    """Returns changes that would make the run fit, after the memory model has checked them."""
 
     def fits(changed: dict[str, Any], devices: int) -> bool:
         found = _planner.least_memory(vars(shape), cluster, {**space, **changed}, devices)

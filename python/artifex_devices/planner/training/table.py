@@ -15,8 +15,8 @@ def choices_table(
 ) -> tuple[list[tuple[str, str]], tuple[str, ...], list[Sequence[str]]]:
     """Formats groups of plans: facts that hold for all, the head of a table of what differs, and its rows.
 
-    Each group has a line with its title above its rows. The table has no column for data parallelism, which is the rest
-    of the devices, so that it fits in 80 characters for most searches.
+    Each group has a line with its title above its rows. To fit in 80 characters for most searches, the table has no
+    column for data parallelism, which follows from the other columns and the number of devices.
     """
     plans = [plan for _, group in kinds for plan in group]
     columns = {name: [text(plan) for plan in plans] for name, text in _COLUMNS.items()}

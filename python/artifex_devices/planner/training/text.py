@@ -43,7 +43,7 @@ def ways_text(config: TrainingConfig) -> str:
 
 
 def rates_text(cluster: Cluster, config: TrainingConfig) -> str:
-    """Formats the published rates of a roofline, each with its sources: "989 TFLOP/s bfloat16 [S8], memory ..."."""
+    """Formats the published rates of a roofline with their sources: "989 TFLOP/s bfloat16 [S8], memory ..."."""
     parts = cluster.parts
     texts = []
     flops = parts["peak_flops"].get(config.dtype)

@@ -31,7 +31,7 @@ TIME_PARTS = {
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class TrainingStage:
-    """One pipeline stage; bytes are those of each of its devices.
+    """One pipeline stage; bytes are counted per device.
 
     Attributes:
         layers: Number of layers.
@@ -40,8 +40,8 @@ class TrainingStage:
         gradients: Bytes of gradients.
         optimizer: Bytes of optimizer state.
         activations: Bytes of activations of all microbatches that are in flight.
-        working: Bytes of what one layer needs while it runs: gathered parameters, and recomputed activations, as far as
-            they do not fit into the memory of the output's activations, which are freed before.
+        working: Bytes that one layer needs while it runs: gathered parameters, and the recomputed activations that do
+            not fit into the memory of the output's activations, which are freed before.
         forward: Expected seconds of the forward pass of one microbatch, exposed communication included.
         backward: Expected seconds of its backward pass, recomputation included.
         host: Bytes of each device in the memory of its host: offloaded optimizer state with its gradients, and
