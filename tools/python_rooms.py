@@ -68,6 +68,7 @@ LIBRARIES = {
     "mpi4py": ("calibration/processes.py", "distributed/mpi_runtime.py", "doctor/libraries.py"),
     "rich": (
         "_base/progress.py",
+        "_base/rich_console.py",
         "batch_measurement/report.py",
         "calibration/run.py",
         "command_line/doctor.py",

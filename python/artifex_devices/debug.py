@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.checks import check_callable, check_type, wrong_type
+from artifex_devices._base.rich_console import rich_console
 from artifex_devices._core import Array, Sharding, sharding_text
 from artifex_devices.tree_util import keystr, tree_leaves_with_path
 
@@ -117,10 +118,9 @@ def inspect_array_sharding(value: object, *, callback: Callable[[Sharding], Any]
 def _colour_console() -> Console | None:
     """Returns rich's console, if rich is installed and standard output shows colours."""
     try:
-        from rich.console import Console
+        console = rich_console(highlight=False)
     except ImportError:
         return None
-    console = Console(highlight=False)
     return None if console.color_system is None or console.no_color else console
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Generator
 
 from artifex_devices._base.raised_exceptions import context_manager
+from artifex_devices._base.rich_console import rich_console
 
 _Report = Callable[[int], None]
 
@@ -22,14 +23,13 @@ def progress_bar(what: str, total: int, *, is_wanted: bool = True) -> Generator[
         yield None
         return
     try:
-        from rich.console import Console
         from rich.progress import Progress
     except ImportError:
         yield _line(what, total)
         stream.write("\r\x1b[K")
         stream.flush()
         return
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=rich_console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done: progress.update(task, completed=done)
 

@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from typing import Any, TextIO
 
+from artifex_devices._base.rich_console import rich_console
 from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices.batch_measurement.memory import HOST
 from artifex_devices.batch_measurement.probe import BatchProbe
@@ -63,7 +64,6 @@ class _Rich(Progress):
     """Draws a growing table between the probes, because drawing during a probe would disturb its times."""
 
     def __init__(self, stream: TextIO) -> None:
-        from rich.console import Console
         from rich.live import Live
         from rich.table import Table
 
@@ -72,7 +72,7 @@ class _Rich(Progress):
             self._table.add_column(name, justify="right")
         self._table.add_column(COLUMNS[-1], overflow="fold")
         # Errors of a step are shown verbatim: "[data]" in them is not markup.
-        console = Console(file=stream, markup=False, emoji=False, highlight=False)
+        console = rich_console(file=stream, markup=False, emoji=False, highlight=False)
         self._live = Live(self._table, console=console, auto_refresh=False, transient=True, redirect_stdout=False)
         self._live.start()
 

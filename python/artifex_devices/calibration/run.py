@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from artifex_devices._base.checks import check_bool, check_int, wrong_value
 from artifex_devices._base.raised_exceptions import context_manager
+from artifex_devices._base.rich_console import rich_console
 from artifex_devices._core import internal
 from artifex_devices._hardware.fingerprint import machine_fingerprint
 from artifex_devices.calibration.accuracy import CalibrationCheck, check_rows
@@ -193,13 +194,12 @@ def progress_on(operation: str, show: bool | None, stream: TextIO | None = None)
 
 def _bar(operation: str, stream: TextIO | None) -> Any:
     try:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     except ImportError:
         return None
     columns: list[Any] = [TextColumn(operation), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
     columns.append(TextColumn("{task.description}"))
-    return Progress(*columns, console=Console(file=stream), auto_refresh=False, transient=True)
+    return Progress(*columns, console=rich_console(file=stream), auto_refresh=False, transient=True)
 
 
 def _lines(operation: str, stream: TextIO) -> Progress:

@@ -95,8 +95,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Example:
         >>> from artifex_devices.command_line import main
         >>> main(["info"])  # doctest: +ELLIPSIS
-        🔍 Artifex Device Manager
-        ========================================
         Backend: cpu
         ...
         0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`artifex_devices batch`: batch sizes from the document's table, and from measuring a function."""
+"""`artifex_devices batch`: batch sizes from a built-in table, and from measuring a function."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ examples:
 exit codes: 0 done; 1 done, and the confidence is low (the notes say why); 2 the function was not found, or an option
             is out of range; 3 the function failed; others as for every command (artifex_devices --help)
 """
-_SOURCE = "table of the device-placement document"
+_SOURCE = "built-in table"
 _DERIVED_SOURCE = "derived from published FLOP/s and memory bandwidth"
 _TYPES = ("tpu_v5e", "tpu_v5p", "tpu_v4", "h100", "a100", "v100", "cpu", "unknown")
 _JUDGES = "Judges a batch size by what `recommend` says; 1 if it is not good."
@@ -87,6 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     other = "makes a batch of a size; make_batch beside STEP if not given"
     add("make_batch", metavar="MAKE_BATCH", nargs="?", help=other)
     add("--target", type=float, default=0.9, metavar="SHARE", help="share of the best throughput (default: 0.9)")
+    add("--json", action="store_true", help="all that was found, as JSON")
+    add("--quiet", action="store_true", help="show no probes while it runs (they are on standard error)")
+    add = measure.add_argument_group("sizes and limits").add_argument
     multiple = "sizes are multiples of N, say of the mesh's data axis"
     add("--multiple-of", type=console.count_of, default=1, metavar="N", help=multiple)
     add("--min", type=console.count_of, metavar="N", help="the first size; it is run without a prediction")
@@ -96,8 +99,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--memory-fraction", type=float, default=0.9, metavar="SHARE", help=share)
     add("--warmup-calls", type=int, default=1, metavar="N", help="calls on each size that are not timed (default: 1)")
     add("--new-batches", action="store_true", help="a new batch for each call, for steps that donate or change it")
-    add("--quiet", action="store_true", help="show no probes while it runs (they are on standard error)")
-    add("--json", action="store_true", help="all that was found, as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -53,7 +53,8 @@ _FORMS = {name: name for name in _PRESETS} | {
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Adds --cluster and --measured."""
-    parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help="see below; this machine by default")
+    cluster = "such as 'tpu v5e 4x4' or a file (--help-all shows all forms); this machine by default"
+    parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help=cluster)
     rates = "those that measure_roofline() has stored, or measured now, in a few seconds"
     measured_help = f"this machine with its FLOP/s (float32) and bytes/s: {rates}"
     parser.add_argument("--measured", action="store_true", help=measured_help)

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.raised_exceptions import context_manager
 from artifex_devices._base.text import printable, wrapped
-from artifex_devices.command_line.help_text import HelpText
+from artifex_devices.command_line.help_text import HelpText, without_details
 
 OK = 0
 ATTENTION = 1
@@ -25,13 +25,67 @@ FAILED = 3
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
+SCREEN_LINES = 40
+_MOST_EXAMPLES = 4
+_MOST_NAMES = 4
+_BASIC_GROUPS = ("positional arguments", "options")
+
 
 class UsageError(ValueError):
     """What was asked for cannot be understood: the text says why and what to write instead; exit code 2."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors suggest the nearest command, choice or option."""
+    """A parser whose help fits a screen, and whose errors are one line that suggests what was meant."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.add_argument("--help-all", action=_HelpAll, help=argparse.SUPPRESS)
+
+    def format_help(self) -> str:
+        """Returns the complete help if it fits a screen, otherwise the most important parts of it."""
+        complete = self.format_all()
+        if complete.count("\n") <= SCREEN_LINES:
+            return complete
+        shorter = [self._format_short(examples) for examples in range(_MOST_EXAMPLES, 0, -1)]
+        return next((text for text in shorter if text.count("\n") <= SCREEN_LINES), shorter[-1])
+
+    def format_all(self) -> str:
+        """Returns the complete help."""
+        return super().format_help()
+
+    def _format_short(self, examples: int) -> str:
+        """Returns the help without the options of titled groups and without details, with some of the examples."""
+        formatter = self._get_formatter()
+        needed = [action for action in self._actions if action.required or not action.option_strings]
+        words = [" ".join((*action.option_strings[-1:], str(action.metavar))) for action in needed if action.required]
+        words += [f"[{action.metavar}]" for action in needed if not action.required]
+        formatter.add_usage(" ".join(("%(prog)s [options]", *words)), needed, [])
+        formatter.add_text(self.description)
+        more: list[str] = []
+        for group in self._action_groups:
+            names = [action.option_strings[-1] for action in group._group_actions if action.option_strings]
+            if names and group.title not in _BASIC_GROUPS:
+                more.append(
+                    f"  {group.title:<20}  {', '.join(names[:_MOST_NAMES])}{', ...' * (len(names) > _MOST_NAMES)}"
+                )
+                continue
+            formatter.start_section(group.title)
+            formatter.add_text(group.description)
+            formatter.add_arguments(group._group_actions)
+            formatter.end_section()
+        formatter.add_text(
+            "\n".join((f"more options ({self.prog} --help-all describes them):", *more)) if more else None
+        )
+        for part in without_details(self.epilog or "", examples):
+            formatter.add_text(part)
+        if not more:
+            formatter.add_text(f"everything: {self.prog} --help-all")
+        return formatter.format_help()
+
+    def error(self, message: str) -> NoReturn:
+        """Ends with one line on standard error and exit code 2."""
+        self.exit(USAGE, f"{self.prog}: error: {message}; {self.prog} --help shows the options\n")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
@@ -44,6 +98,14 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+
+
+class _HelpAll(argparse._HelpAction):
+    """Prints the complete help and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(parser.format_all() if isinstance(parser, Parser) else parser.format_help(), end="")
+        parser.exit()
 
 
 @context_manager
@@ -68,7 +130,7 @@ def add_parser(
     return parser
 
 
-def add_output(parser: argparse.ArgumentParser, picture: str) -> argparse._MutuallyExclusiveGroup:
+def add_output(parser: argparse._ActionsContainer, picture: str) -> argparse._MutuallyExclusiveGroup:
     """Adds --json and --svg, which exclude each other; returns their group, for other forms of output."""
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="all that is known, as JSON")

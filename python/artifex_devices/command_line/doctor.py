@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base.rich_console import rich_console
 from artifex_devices._base.text import bytes_text, printable, wrapped
 from artifex_devices.command_line.console import ATTENTION, OK, has_signs, terminal_width, write_json, write_text
 
@@ -70,12 +71,12 @@ def write_report(report: Report) -> None:
     """Writes to standard output: in colour to a terminal that has its signs if rich is installed, else plain."""
     if sys.stdout is not None and sys.stdout.isatty() and has_signs("…"):
         try:
-            from rich.console import Console
             from rich.text import Text
+
+            console = rich_console(highlight=False)
         except ImportError:
             pass
         else:
-            console = Console(highlight=False)
             for line, style in _styled_lines(report, terminal_width()):
                 console.print(Text(line, style=style), soft_wrap=True)
             return

@@ -10,9 +10,23 @@ from collections.abc import Iterable, Iterator
 from artifex_devices._base.text import wrapped
 
 _ROW = re.compile(r"( *\S.*?\S {2,})(\S.*)")  # a name or an example, and what it means in a second column
-_LIST = re.compile(r"[a-z ]{1,12}: ")  # "exit codes: " and its first entry
+_LIST = re.compile(r"[a-z ]{1,24}: ")  # "exit codes: " and its first entry
 _LEAST = 20  # characters of a second column
 _BELOW = " " * 6  # in front of a second column that stands below the first
+
+
+_DETAILS = ("models:", "clusters:", "exit codes:\n")  # parts of an epilog that only the complete help has
+
+
+def without_details(epilog: str, examples: int) -> Iterator[str]:
+    """Yields the parts of an epilog that are not details, with at most this number of examples."""
+    for part in epilog.strip("\n").split("\n\n"):
+        if part.startswith(_DETAILS):
+            continue
+        if part.startswith("examples:"):
+            starts = [found.start() for found in re.finditer(r"^  \S", part, re.MULTILINE)]
+            part = part[: starts[examples]].rstrip() if len(starts) > examples else part
+        yield part
 
 
 class HelpText(argparse.RawDescriptionHelpFormatter):

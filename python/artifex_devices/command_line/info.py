@@ -7,9 +7,9 @@ import argparse
 
 from artifex_devices.command_line import console, topology
 
-SUMMARY = "the devices that programs get here, and what print_device_info() prints"
+SUMMARY = "the devices that programs get here"
 DESCRIPTION = f"""\
-Prints {SUMMARY}.
+Prints {SUMMARY}, as print_device_info() knows them.
 Backend, counts and default device are the runtime's; Device Type, CUDA Version and Compute Capability are the
 detector's word; a note says where the two differ. CPUs and memory of each device are those of `topology`."""
 EXAMPLES = """\
@@ -32,16 +32,18 @@ def run(arguments: argparse.Namespace) -> int:
     import warnings
 
     import artifex_devices as ad
-    from artifex_devices.device_manager import get_device_manager, print_device_info
+    from artifex_devices.device_manager import get_device_manager
+    from artifex_devices.device_manager.manager import fact_lines
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a machine without a GPU: the text says it
-        info, devices = get_device_manager().get_device_info(), ad.devices()
+        manager, devices = get_device_manager(), ad.devices()
+        info = manager.get_device_info()
         if arguments.json:
             known = {"backend": info["backend"], "default_device": str(info["default_device"])}
             rows = topology.device_rows(devices)
             console.write_json("info", {**known, "devices": rows})
             return console.OK
-        print_device_info()
+        console.write_lines(fact_lines(manager))
         console.write_lines(topology.device_lines(devices))
     return console.OK

@@ -27,6 +27,7 @@ def add_mesh(parser: argparse.ArgumentParser, *, required: bool) -> None:
     add = parser.add_argument
     sizes = "names and sizes, outermost first: data=4,model=4"
     add("--mesh", metavar="AXIS=N,...", required=required, help=sizes)
+    add = parser.add_argument_group("order of devices").add_argument
     slices = "for several TPU slices: number of slices along each axis (included in the sizes of --mesh)"
     add("--slices", metavar="AXIS=N,...", help=slices)
     order = "order of the devices: JAX's rule (default), an exact search over the torus, or by id"

@@ -33,10 +33,11 @@ models:
 def _add_model(parser: argparse.ArgumentParser) -> None:
     """Adds MODEL, the options that describe a step of it, and --cluster."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a published name, a TOML file or a config.json, see below")
+    add("model", metavar="MODEL", help="a published name such as llama-2-7b, a TOML file or a config.json")
     batch = "number of sequences in a step, over all devices"
     add("--batch", type=console.count_of, required=True, metavar="N", help=batch)
     add("--sequence", type=console.count_of, required=True, metavar="N", help="number of tokens in each sequence")
+    add = parser.add_argument_group("step").add_argument
     keep = "activations kept for the backward pass (default: products)"
     add("--keep", choices=("layers", "products", "all"), default="products", help=keep)
     add("--forward", action="store_true", help="plan a forward step (default: training with Adam)")

@@ -88,12 +88,13 @@ _numbers = _by_name(_number, "a number")
 def add_train(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `plan train`."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a published name, a TOML file or a config.json, see below")
+    add("model", metavar="MODEL", help="a published name such as llama-2-7b, a TOML file or a config.json")
     add("--batch", type=console.count_of, required=True, metavar="N", help="sequences of a step, over all devices")
     add("--sequence", type=console.count_of, required=True, metavar="N", help="tokens of a sequence")
     add_cluster(parser)
     _add_fields(parser)
     factors = "factors of the expected seconds: fitted to published runs (default), published ones of kernels, or ideal"
+    add = parser.add_argument_group("expected seconds").add_argument
     add("--efficiency", type=_one_of("fitted", "published", "ideal"), metavar="KIND", help=factors)
     add("--factor", type=_numbers, metavar="NAME=X,...", help="other values of some of them: matmul=0.5,links=0.4")
     measured = "measured seconds of a step, to show beside the expected ones"
@@ -110,11 +111,12 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     search("--device-counts", type=_listed(console.count_of), metavar="N,...", help=counts)
     search("--quiet", action="store_true", help="no progress on standard error")
     pictures = "one picture of the plan, with --search the front, or all of them in a folder such as pictures/,"
-    form = console.add_output(parser, pictures)
+    output = parser.add_argument_group("output")
+    form = console.add_output(output, pictures)
     code = f"the configuration, with --search the best one, for a program: {', '.join(_CODES)}"
     form.add_argument("--code", type=_one_of(*_CODES), metavar="KIND", help=code)
     picture = f"of --svg with a file: {', '.join(PICTURES)} (default: waterfall)"
-    add("--picture", type=_one_of(*PICTURES), metavar="KIND", help=picture)
+    output.add_argument("--picture", type=_one_of(*PICTURES), metavar="KIND", help=picture)
 
 
 def _add_fields(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from artifex_devices.device_manager.configuration import (
     MemoryStrategy,
     check_configuration,
 )
-from artifex_devices.device_manager.manager import DeviceManager
+from artifex_devices.device_manager.manager import DeviceManager, fact_lines
 
 __all__ = [
     "CUDADetector",
@@ -128,26 +128,9 @@ def print_device_info() -> None:
     The title has its emoji if the encoding of the output has it. If the detector and the runtime disagree on the
     devices, the last line reports it.
     """
-    manager = get_device_manager()
-    known, info = manager.capabilities, manager.get_device_info()
     title = "🔍 Artifex Device Manager"
     try:
         title.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
         title = title[2:]
-    print(title, "=" * 40, sep="\n")
-    rows = {
-        "Backend": info["backend"],
-        "Device Type": known.device_type.value,
-        "Device Count": manager.device_count,
-        "GPU Count": manager.gpu_count,
-        "Memory Strategy": manager.config.memory_strategy.value,
-        "Memory Fraction": manager.config.memory_fraction,
-        "Default Device": info["default_device"],
-        "CUDA Version": known.cuda_version,
-        "Compute Capability": known.compute_capability,
-        "Note": info["not_applied"].get("capabilities"),
-    }
-    for name, value in rows.items():
-        if value is not None:
-            print(f"{name}: {value}")
+    print(title, "=" * 40, *fact_lines(get_device_manager()), sep="\n")

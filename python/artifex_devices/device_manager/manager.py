@@ -269,3 +269,21 @@ def _checked_capabilities(capabilities: object) -> DeviceCapabilities:
     if count < 0:
         raise ValueError(f"{call} a device_count of {count}; expected 0 or more; {fix}")
     return capabilities
+
+
+def fact_lines(manager: DeviceManager) -> list[str]:
+    """Formats the facts that a manager knows."""
+    known, info = manager.capabilities, manager.get_device_info()
+    rows = {
+        "Backend": info["backend"],
+        "Device Type": known.device_type.value,
+        "Device Count": manager.device_count,
+        "GPU Count": manager.gpu_count,
+        "Memory Strategy": manager.config.memory_strategy.value,
+        "Memory Fraction": manager.config.memory_fraction,
+        "Default Device": info["default_device"],
+        "CUDA Version": known.cuda_version,
+        "Compute Capability": known.compute_capability,
+        "Note": info["not_applied"].get("capabilities"),
+    }
+    return [f"{name}: {value}" for name, value in rows.items() if value is not None]

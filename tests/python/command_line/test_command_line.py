@@ -47,7 +47,7 @@ def test_version_and_cmake_dir_stay_what_builds_read() -> None:
 
 def test_help_names_every_command_and_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        main(["--help"])
+        main(["--help-all"])
     assert end.value.code == 0
     text = capsys.readouterr().out
     assert re.findall(r"(?m)^    ([\w-]+)(?: |$)", text) == list(COMMANDS)
@@ -90,8 +90,6 @@ def test_the_package_does_not_import_the_command_line() -> None:
 # --- info ---
 
 INFO = """\
-🔍 Artifex Device Manager
-========================================
 Backend: cpu
 Device Type: cpu
 Device Count: 8
@@ -160,10 +158,10 @@ def test_closed_output_is_reported() -> None:
 
 
 def test_ctrl_c_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted() -> None:
+    def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("artifex_devices.device_manager.print_device_info", interrupted)
+    monkeypatch.setattr("artifex_devices.device_manager.manager.fact_lines", interrupted)
     assert main(["info"]) == 130
     assert capsys.readouterr() == ("", "")
 
@@ -171,10 +169,10 @@ def test_ctrl_c_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 def test_a_mistake_of_the_package_is_not_a_finding(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken() -> None:
+    def broken(_: object) -> None:
         raise KeyError("a mistake")
 
-    monkeypatch.setattr("artifex_devices.device_manager.print_device_info", broken)
+    monkeypatch.setattr("artifex_devices.device_manager.manager.fact_lines", broken)
     monkeypatch.setattr("artifex_devices.command_line._close_stdout", lambda: None)
     assert main(["info"]) == 3
     captured = capsys.readouterr()

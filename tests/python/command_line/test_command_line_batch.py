@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
 def test_recommend_says_the_table_and_its_source(capsys):
     assert main(["batch", "recommend", "--hardware", "h100"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Batch sizes for h100 (table of the device-placement document)"
+    assert lines[0] == "Batch sizes for h100 (built-in table)"
     assert [line.split()[:2] for line in lines[1:4]] == [["minimum", "64"], ["critical", "298"], ["optimal", "320"]]
 
 
@@ -93,7 +93,7 @@ def test_types_are_taken_in_any_case_and_chips_that_the_table_has_are_its_rows(c
         assert main(["batch", "recommend", "--hardware", name, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert (found["hardware"], found["critical_batch_size"]) == ("h100", 298)
-        assert found["source"] == "table of the device-placement document"
+        assert found["source"] == "built-in table"
 
 
 @pytest.mark.parametrize("name", ["spam", "", " ", "h\udcff", "\n"])

@@ -267,8 +267,6 @@ COMMANDS = {
     ],
 }
 
-USAGE = re.compile(r"^usage: .*?(?=^artifex_devices)", re.DOTALL | re.MULTILINE)  # argparse breaks its lines
-
 
 def twelve_digits(number):
     """Compilers and mathematical libraries differ in the last digits."""
@@ -291,8 +289,5 @@ def test_recorded_output_of_commands(name, capsys, monkeypatch, tmp_path):
         if "--json" in line:
             output = textwrap.fill(json.dumps(json.loads(output, parse_float=twelve_digits)), 120)
         output = re.sub(r"artifex_devices [0-9.]+", "artifex_devices VERSION", output)
-        if line.startswith("plan train"):  # the usage is long
-            error = USAGE.sub("", error)
-        error = USAGE.sub(lambda usage: " ".join(usage[0].split()) + "\n", error)
         outputs[line] = f"exit status {status}\n{output}{error and '--- standard error'}\n{error}"
     check_recorded(name, outputs)

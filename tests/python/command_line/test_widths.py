@@ -68,6 +68,40 @@ def test_help_fits_the_terminal(words, capsys, monkeypatch):
     assert not any(line.endswith(" ") for line in lines)
 
 
+@pytest.mark.parametrize("words", [(), *HELPED], ids=" ".join)
+def test_help_fits_a_screen_and_help_all_has_every_option(words, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    texts = {}
+    for option in ("--help", "--help-all"):
+        with pytest.raises(SystemExit) as end:
+            main([*words, option])
+        assert end.value.code == 0
+        texts[option] = capsys.readouterr().out
+    short, complete = texts["--help"], texts["--help-all"]
+    assert short.count("\n") <= 40
+    assert short == complete or f"{' '.join(('artifex_devices', *words))} --help-all" in short
+    for line in complete.splitlines():
+        name = line.split()[0] if line.startswith("  --") else ""
+        title = line.removesuffix(":") if line.endswith(":") and line[:1].isalpha() else ""
+        assert name in short or "  step  " in short, line
+        assert title in short or title in ("models", "clusters", "exit codes"), line
+
+
+def test_the_short_help_of_a_training_plan_names_groups_of_options(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["plan", "train", "--help"])
+    text = capsys.readouterr().out
+    assert "usage: artifex_devices plan train [options] MODEL --batch N --sequence N\n" in text
+    assert "  search                --search, --top, --max-tensor, --memory-headroom, ...\n" in text
+    assert "--zero-shards" not in text
+    with pytest.raises(SystemExit):
+        main(["plan", "train", "--help-all"])
+    text = capsys.readouterr().out
+    assert "--zero-shards N" in text
+    assert "\nclusters:\n" in text
+
+
 def test_a_second_column_goes_on_below_itself_or_below_an_example(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
