@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from artifex_devices import distributed
 from launching import wait_for_outcomes
+from polling import wait_until
 
 pytestmark = pytest.mark.real_processes
 
@@ -20,17 +21,17 @@ def interrupt_when_it_waits(function):
     """From a thread: SIGINT as soon as the first thread is in this function of the package, and waits in it."""
     main = threading.main_thread().ident
 
+    def waits():
+        frame = sys._current_frames()[main]
+        names = set()
+        while frame is not None:
+            names.add(frame.f_code.co_name)
+            frame = frame.f_back
+        return {function, "wait_for_all"} <= names
+
     def watch():
-        while True:
-            frame = sys._current_frames()[main]
-            names = set()
-            while frame is not None:
-                names.add(frame.f_code.co_name)
-                frame = frame.f_back
-            if {function, "wait_for_all"} <= names:
-                os.kill(os.getpid(), signal.SIGINT)
-                return
-            time.sleep(0.01)
+        if wait_until(waits, 40):
+            os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=watch, daemon=True).start()
 

@@ -85,7 +85,7 @@ def leave(kind, code, seconds):
                 work()
 
         threading.Thread(target=go_on, daemon=True).start()
-    time.sleep(float(seconds))
+    time.sleep(float(seconds))  # a moment in which the threads are at work
     if kind == "copies":
         tour.abandon_a_reshard()
         tour.abandon_a_copy_to_host()

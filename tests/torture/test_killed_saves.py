@@ -45,7 +45,7 @@ def kill_saves(folder, count, seed):
         )
         try:
             assert process.stdout.readline() == b"saved\n"
-            time.sleep(dice.uniform(0.0, 0.05))
+            time.sleep(dice.uniform(0.0, 0.05))  # a random moment
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -77,7 +77,7 @@ def test_ctrl_c_ends_a_save_and_removes_its_files(tmp_path):
         )
         try:
             assert process.stdout.readline() == b"saved\n"
-            time.sleep(dice.uniform(0.0, 0.05))
+            time.sleep(dice.uniform(0.0, 0.05))  # a random moment
             process.send_signal(signal.SIGINT)
             _, text = process.communicate(timeout=30)
         finally:

@@ -15,7 +15,7 @@ import time
 import numpy as np
 import pytest
 
-BUSY_S = 0.3
+BUSY_S = 0.3  # how long a slow task, or the threads before an exit, are at work
 
 
 def repeat_in_a_daemon_thread(work):

@@ -145,7 +145,7 @@ def short_lives():
     def collect():
         while time.monotonic() < end_s:
             gc.collect()
-            time.sleep(0.001)
+            time.sleep(0.001)  # lets the programs run between collections
 
     collectors = [threading.Thread(target=collect) for _ in range(2)]
     for each in collectors:

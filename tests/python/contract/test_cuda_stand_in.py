@@ -206,7 +206,7 @@ def run():
     global count
     while goes_on:
         count += 1
-        time.sleep(0.001)
+        time.sleep(0.001)  # counts the milliseconds in which it may run
 thread = threading.Thread(target=run)
 thread.start()
 before = count

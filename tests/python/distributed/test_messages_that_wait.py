@@ -46,7 +46,7 @@ class SlowConnection:
 
     def send(self, data):
         with memoryview(data) as view:
-            time.sleep(0.001)
+            time.sleep(0.001)  # a slow connection
             self.sent += view[:20]
             return len(view[:20])
 

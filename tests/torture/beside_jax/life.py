@@ -86,7 +86,7 @@ def daemons_at_exit(b: Any) -> None:
 
     for _ in range(4):
         threading.Thread(target=go_on, daemon=True).start()
-    time.sleep(0.5)
+    time.sleep(0.5)  # a moment in which the threads are at work
 
 
 @scenario(

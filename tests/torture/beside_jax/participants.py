@@ -214,6 +214,6 @@ def programs_in_threads(b: Any) -> None:
         each.start()
     while any(each.is_alive() for each in threads):
         gc.collect()
-        time.sleep(0.01)
+        time.sleep(0.01)  # lets the programs run between collections
     if failures:
         raise failures[0]
