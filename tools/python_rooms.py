@@ -29,7 +29,7 @@ ORDER = (
     ("sharding", "dlpack", "debug", "xla_client"),
     ("_array_ops", "_hardware"),
     ("accelerators", "array_api", "_array", "mesh", "batch_placement"),
-    ("prefetch", "distributed"),
+    ("prefetch", "distributed", "numpy"),
     ("device_placement", "multihost_utils", "device_manager", "batch_measurement", "checkpoint"),
     ("_spmd", "roofline", "mesh_utils"),
     ("lax", "profiler", "planner", "doctor"),

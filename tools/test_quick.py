@@ -44,6 +44,7 @@ TESTED_BY = {
     "mesh": ("sharding",),
     "models": ("planner",),
     "multihost_utils": ("distributed",),
+    "numpy": ("package",),
     "partition": ("sharding",),
     "prefetch": ("placement",),
     "profiler": ("package", "profiler"),

@@ -53,8 +53,8 @@ def __getattr__(name: str) -> Any:
             f"artifex_devices.{name}: this module is imported by its own name; expected it to be imported, got no such "
             f"attribute; write import artifex_devices.{name}"
         )
-    if name == "numpy" or (not name.startswith("_") and name in dir(np)):
-        fix = "import numpy as np" if name == "numpy" else f"np.{name}"
+    if not name.startswith("_") and name in dir(np):
+        fix = f"np.{name}"
         if name in _CREATED:
             fix = f"ad.device_put(np.{name}({_CREATED[name]}), sharding), which places its result"
         fix = _FILES.get(name, f"{fix}; NumPy's functions take Arrays")

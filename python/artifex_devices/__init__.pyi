@@ -17,6 +17,7 @@ from artifex_devices import memory as memory
 from artifex_devices import mesh_utils as mesh_utils
 from artifex_devices import models as models
 from artifex_devices import multihost_utils as multihost_utils
+from artifex_devices import numpy as numpy
 from artifex_devices import planner as planner
 from artifex_devices import profiler as profiler
 from artifex_devices import render as render

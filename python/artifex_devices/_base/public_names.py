@@ -19,6 +19,7 @@ MODULES = {
     "mesh_utils": "artifex_devices",
     "models": "artifex_devices",
     "multihost_utils": "artifex_devices",
+    "numpy": "artifex_devices",
     "planner": "artifex_devices",
     "profiler": "artifex_devices",
     "render": "artifex_devices",

@@ -3,7 +3,7 @@
 
 import importlib
 
-_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "checkpoints", "processes", "jax_names")
+_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "checkpoints", "processes", "jax_names", "creation")
 AREAS = {area: importlib.import_module(f"bad_input.{area}").CALLS for area in _AREAS}
 
 _RECORD = "a record that the library makes and hands out; the functions that make it check what goes in"

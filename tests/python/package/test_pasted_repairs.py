@@ -87,7 +87,6 @@ def test_calls(call, repair, names):
     [
         ("ad.make_mesh((4, 4), ('x', 'y'))", "with ad.simulate(16):", "ad.make_mesh((4, 4), ('x', 'y'))"),
         ("ad.reshard(x, ad.P('x'))", "with ad.set_mesh(mesh):", "ad.reshard(x, ad.P('x'))"),
-        ("ad.numpy", "import numpy as np", ""),
     ],
 )
 def test_statements(call, statement, then, names):
