@@ -13,6 +13,7 @@ from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 from artifex_devices._core.internal import get_leaf, put_leaf, put_leaves
+from artifex_devices._placement.jax_values import from_jax_tree
 from artifex_devices._placement.target import TargetTree
 from artifex_devices._tree.prefix import per_leaf
 
@@ -197,6 +198,7 @@ def block_until_ready(x: T) -> T:
 def _put_tree(x: object, device: object, donate: object, may_alias: object) -> Any:
     from artifex_devices._placement.target import PLACES
 
+    device = from_jax_tree("device_put", device)
     leaves, treedef = tree_util.tree_flatten(x)
     if not leaves:
         return x

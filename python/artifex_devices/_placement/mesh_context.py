@@ -15,6 +15,7 @@ from artifex_devices._base.checks import check_type, failure
 from artifex_devices._base.public_path import public
 from artifex_devices._core import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._core.internal import entered_meshes
+from artifex_devices._placement.jax_values import from_jax
 
 
 class _Scope(NamedTuple):
@@ -48,6 +49,7 @@ class set_mesh:  # noqa: N801 - used like a function
     def __init__(self, mesh: Mesh | None) -> None:
         """Sets the mesh; the end of the `with` block restores the one from before this call."""
         kinds = (Mesh, type(None))
+        mesh = from_jax("set_mesh", mesh)
         check_type("set_mesh", "mesh", mesh, kinds, "a Mesh or None", "make one with make_mesh", ValueError)
         self._before = _scope.get()
         _scope.set(_NONE if mesh is None or mesh.empty else _Scope(mesh, mesh.abstract_mesh))
@@ -176,7 +178,8 @@ def names_of_entry(entry: object) -> tuple[Any, ...]:
 
 
 def sharding_of_spec(operation: str, spec: object, *, entered: bool = False) -> Any:
-    """Binds a PartitionSpec to the mesh that is set; returns other values unchanged."""
+    """Binds a PartitionSpec to the mesh that is set; returns other values unchanged, those of JAX converted."""
+    spec = spec if isinstance(spec, (PartitionSpec, NamedSharding)) else from_jax(operation, spec)
     if isinstance(spec, PartitionSpec):
         return NamedSharding(mesh_of_spec(operation, spec, entered=entered), spec)
     return spec

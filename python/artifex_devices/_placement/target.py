@@ -13,6 +13,7 @@ from artifex_devices._base.leaf_types import Tree
 from artifex_devices._core import Device, Mesh, PartitionSpec, Sharding, SingleDeviceSharding
 from artifex_devices._core import Layout as XlaLayout
 from artifex_devices._core.internal import default_device
+from artifex_devices._placement.jax_values import from_jax
 from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices._runtime.memory_kinds import MemorySpace, kind_of_space
 from artifex_devices.layout import Format, check_format, requested_layout
@@ -43,6 +44,7 @@ def resolve_target(operation: str, target: object, argument: str = "the target")
     """
 
     def resolve(leaf: object) -> Any:
+        leaf = leaf if isinstance(leaf, PLACES) else from_jax(operation, leaf)
         if not isinstance(leaf, PLACES):
             raise wrong_type(operation, argument, leaf, _EXPECTED, _target_repair(leaf))
         leaf = leaf.sharding if isinstance(leaf, Format) and leaf.layout is None else leaf
@@ -80,6 +82,7 @@ def sharding_of_new(operation: str, target: object) -> Sharding:
 
 def placement_for_device_put(device: object) -> ResolvedTarget:
     """Resolves a target of device_put other than None, a Device or a Sharding for the core; ValueError for others."""
+    device = device if isinstance(device, PLACES) else from_jax("device_put", device)
     if not isinstance(device, PLACES):
         raise wrong_type("device_put", "device", device, _EXPECTED, _target_repair(device), ValueError)
     return placement_of_target("device_put", resolve_target("device_put", device))

@@ -15,6 +15,7 @@ from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import Box, buffers_at, covers, moved_to, shift, tiling
 from artifex_devices._array_ops.core.operand_sharding import OperandDevices, ids_text
 from artifex_devices._base.checks import failure
+from artifex_devices._base.foreign_arrays import copy_of_foreign
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, internal
 from artifex_devices._runtime.cupy_arrays import cupy_blocks
@@ -38,7 +39,10 @@ def paths_of(treedef: Any, names: Sequence[str]) -> list[str]:
 
 
 def leaf_of(operation: str, x: object, path: str) -> Any:
-    """Returns an Array unchanged, anything else as an ndarray; TypeError, with its path, unless it has numbers."""
+    """Returns an Array unchanged, anything else as an ndarray; TypeError, with its path, unless it has numbers.
+
+    Arrays of other libraries in host memory are copied.
+    """
     if isinstance(x, Array):
         return x
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
@@ -46,6 +50,9 @@ def leaf_of(operation: str, x: object, path: str) -> Any:
         array = as_ndarray(f"{operation}: {path}", x)
         empty(f"{operation}: {path}", (0,), array.dtype)
         return array
+    foreign = copy_of_foreign(x)
+    if foreign is not None:
+        return leaf_of(operation, foreign, path)
     is_result = path.startswith("output")
     fix = "return arrays only" if is_result else "convert it first, or bind it to the function with functools.partial"
     raise failure(

@@ -25,6 +25,7 @@ from artifex_devices._core import (
     SingleDeviceSharding,
     internal,
 )
+from artifex_devices._placement.jax_values import from_jax_tree
 from artifex_devices._placement.mesh_context import mesh_of_spec, mesh_that_is_set
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
 from artifex_devices._spmd.arguments import check_alive, is_free_for, leaf_of, paths_of
@@ -40,6 +41,7 @@ class JitShardings:
         `device` is the device of all arguments and results, or None. TypeError where a leaf is not a sharding.
         """
         self.operation = operation
+        in_shardings, out_shardings = (from_jax_tree(operation, tree) for tree in (in_shardings, out_shardings))
         self.device = None if device is None else SingleDeviceSharding(device)
         # As in JAX, a list of one value for each argument stands for a tuple.
         self.in_shardings = in_shardings = tuple(in_shardings) if type(in_shardings) is list else in_shardings

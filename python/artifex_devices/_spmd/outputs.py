@@ -18,6 +18,7 @@ from artifex_devices._array_ops.core.arguments import check_unmasked
 from artifex_devices._array_ops.core.blocks import run_all, tiling
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import remember
+from artifex_devices._base.foreign_arrays import copy_of_foreign
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import shortened_list
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, internal
@@ -116,6 +117,10 @@ class Outputs:
                 isinstance(leaf, Array) and leaf.is_fully_replicated
             ):
                 column[participant] = as_ndarray(f"{self.operation}: {place}", leaf)
+                continue
+            foreign = None if isinstance(leaf, Array) else copy_of_foreign(leaf)
+            if foreign is not None:
+                column[participant] = foreign
                 continue
             found = "an Array that is sharded over devices" if isinstance(leaf, Array) else safe_repr(leaf)
             fix = "np.asarray(x)" if isinstance(leaf, Array) else "arrays only"

@@ -15,6 +15,7 @@ from artifex_devices._base.leaf_types import Tree
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._placement.jax_values import from_jax_tree
 from artifex_devices._placement.mesh_context import (
     abstract_mesh_that_is_set,
     check_context,
@@ -118,6 +119,7 @@ def shard_map(
         )
     check_callable("shard_map", "f", f)
     operation = f"shard_map({name_of(f)})"
+    mesh, in_specs, out_specs = (from_jax_tree(operation, value) for value in (mesh, in_specs, out_specs))
     if mesh is not None:
         expected = "a Mesh, an AbstractMesh or None"
         check_type(operation, "mesh", mesh, (Mesh, AbstractMesh), expected, "create one by make_mesh")
