@@ -28,9 +28,10 @@ __all__: list[str] = [
     "fit_profile",
     "fit_relative",
     "fit_training",
+    "fits_in_memory",
     "ideal_efficiency",
-    "least_memory",
     "max_memory_batch_size",
+    "mesh_groups",
     "mesh_shapes",
     "network_of_device",
     "pipeline_timeline",
@@ -73,9 +74,9 @@ def cluster_of_device(device: artifex_devices._core.Device) -> artifex_devices._
     Returns the Cluster that a device belongs to, or None.
     """
 
-def collective_bytes(op: str, bytes: float, devices: int) -> tuple[float, float]:
+def collective_bytes(op: str, bytes: float, devices: int) -> dict[typing.Any, typing.Any]:
     """
-    Returns (bytes that a device receives, bytes of its input and result) of a collective.
+    Returns a dict of the bytes that a device receives, and of the bytes of its input and result.
     """
 
 def collective_terms(op: str, bytes: float, devices: int, groups: int, executor: str, cache_bytes: int) -> list[float]:
@@ -133,9 +134,7 @@ def fit_profile(
     cluster: artifex_devices._core.Cluster,
     config: dict[typing.Any, typing.Any],
     stage: int,
-    busy: collections.abc.Mapping[str, float],
-    alone: collections.abc.Mapping[str, float],
-    idle: float,
+    parts: dict[typing.Any, typing.Any],
     efficiency: dict[typing.Any, typing.Any],
     source: str,
 ) -> dict[typing.Any, typing.Any]:
@@ -143,7 +142,8 @@ def fit_profile(
     Fits the factors of a chip to the parts of a profiled step.
 
     Returns:
-        dict of `factors`, `overlap`, the expected seconds `before` and `after` the fit, and `notes`.
+        dict of the factors (`efficiency`), the names of the `fitted` ones, `overlap`, the expected seconds `before` and
+        `after` the fit, and `notes`.
     """
 
 def fit_relative(
@@ -165,7 +165,7 @@ def fit_training(
         tuple[dict[typing.Any, typing.Any], artifex_devices._core.Cluster, dict[typing.Any, typing.Any], float]
     ],
     efficiency: dict[typing.Any, typing.Any],
-) -> tuple[typing.Any, ...]:
+) -> dict[typing.Any, typing.Any]:
     """
     Fits factors to measured training steps.
 
@@ -174,7 +174,17 @@ def fit_training(
         efficiency: Factors to start from.
 
     Returns:
-        ((number, source) of each fitted factor, by name; seconds of each step with these factors).
+        dict of the factors (`efficiency`), the names of the `fitted` ones, and the `predicted` seconds of each step.
+    """
+
+def fits_in_memory(
+    shape: dict[typing.Any, typing.Any],
+    cluster: artifex_devices._core.Cluster,
+    space: dict[typing.Any, typing.Any],
+    devices: int,
+) -> bool:
+    """
+    Returns whether a configuration on `devices` devices of such hosts fits in the limits of a space.
     """
 
 def ideal_efficiency() -> dict[typing.Any, typing.Any]:
@@ -182,19 +192,14 @@ def ideal_efficiency() -> dict[typing.Any, typing.Any]:
     Returns (number, source) of each factor of ideal hardware without losses, by name.
     """
 
-def least_memory(
-    shape: dict[typing.Any, typing.Any],
-    cluster: artifex_devices._core.Cluster,
-    space: dict[typing.Any, typing.Any],
-    devices: int,
-) -> typing.Any:
-    """
-    Returns the configuration on `devices` devices that needs the smallest fraction of its memory, as a dict, or None.
-    """
-
 def max_memory_batch_size(free_bytes: int, bytes_per_example: int, model_state_bytes: int) -> int:
     """
     Returns the number of examples that fit in memory together with the model state, as a model estimates it.
+    """
+
+def mesh_groups(mesh: artifex_devices._core.Mesh, axes: collections.abc.Sequence[int]) -> list[list[int]]:
+    """
+    Returns the ids of the devices of each group along some axes of a mesh, given by number.
     """
 
 def mesh_shapes(devices: int, most_axes: int) -> list[list[int]]:
@@ -215,9 +220,9 @@ def pipeline_timeline(
     chunks: int,
     forward: collections.abc.Sequence[float],
     backward: collections.abc.Sequence[float],
-) -> list[typing.Any]:
+) -> list[dict[typing.Any, typing.Any]]:
     """
-    Returns (stage, microbatch, chunk, is_backward, start, end) of each pass of a pipeline; times in seconds.
+    Returns a dict of each pass of a pipeline; times in seconds.
     """
 
 def plan_collective(
@@ -286,9 +291,11 @@ def plan_training(
     Returns a dict of the memory and seconds of a training step on the first `devices` devices of a cluster.
     """
 
-def profile_parts(spans: collections.abc.Sequence[tuple[str, float, float]], steps: int) -> tuple[typing.Any, ...]:
+def profile_parts(
+    spans: collections.abc.Sequence[tuple[str, float, float]], steps: int
+) -> dict[typing.Any, typing.Any]:
     """
-    Returns (busy, alone, idle, all) seconds of one profiled step; busy and alone are dicts by kind.
+    Returns the seconds of one profiled step by kind, as a dict.
 
     Args:
         spans: (kind, begin, end) of each span, in seconds.
@@ -354,7 +361,7 @@ def search_training(
 
 def shape_parameters(shape: dict[typing.Any, typing.Any]) -> dict[typing.Any, typing.Any]:
     """
-    Returns the arguments of ShapeParameters, as a dict.
+    Returns the fields of ShapeParameters, as a dict.
     """
 
 def shape_problems(shape: dict[typing.Any, typing.Any]) -> list[str]:

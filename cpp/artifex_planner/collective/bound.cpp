@@ -9,6 +9,7 @@
 #include <string>
 
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_planner/cost/position_ranges.h"
 
 namespace artifex_devices::planner {
 namespace {
@@ -76,16 +77,16 @@ void check_pairs(const PermutePairs& pairs, int64_t size) {
   }
 }
 
-/// One axis of a cluster: digit = id / stride % size.
-struct Axis {
+/// One axis of a cluster, as a range of the ids of devices.
+struct ClusterAxis {
   std::string name;
   int64_t size;
   int64_t stride;
 };
 
-std::vector<Axis> axes_of(const Cluster& cluster) {
+std::vector<ClusterAxis> axes_of(const Cluster& cluster) {
   const bool is_torus = cluster.inside().kind == NetworkKind::kTorus;
-  std::vector<Axis> axes;
+  std::vector<ClusterAxis> axes;
   int64_t stride = cluster.chip().devices_per_chip;
   for (size_t i = 0; i < cluster.inside().dims.size(); ++i) {
     axes.push_back({is_torus ? std::string(1, "xyz"[i]) : "chip", cluster.inside().dims[i], stride});
@@ -97,7 +98,7 @@ std::vector<Axis> axes_of(const Cluster& cluster) {
 
 }  // namespace
 
-CollectiveBound collective_bound(Collective op, double bytes, const Cluster& cluster,
+CollectiveBound collective_bound(CollectiveOp op, double bytes, const Cluster& cluster,
                                  const std::vector<std::vector<int64_t>>& groups, int64_t alike) {
   CollectiveBound bound;
   Totals chips;
@@ -164,41 +165,32 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
 
 std::vector<std::vector<int64_t>> groups_along(const Cluster& cluster, const std::vector<std::string>& names,
                                                bool by_id) {
-  std::vector<Axis> others = axes_of(cluster);
-  std::vector<Axis> chosen;
+  std::vector<ClusterAxis> others = axes_of(cluster);
+  std::vector<ClusterAxis> chosen;
   for (const std::string& name : names) {
-    const auto found = std::ranges::find(others, name, &Axis::name);
+    const auto found = std::ranges::find(others, name, &ClusterAxis::name);
     if (found != others.end()) {
       chosen.push_back(*found);
       others.erase(found);
       continue;
     }
-    const bool twice = std::ranges::find(chosen, name, &Axis::name) != chosen.end();
+    const bool twice = std::ranges::find(chosen, name, &ClusterAxis::name) != chosen.end();
     std::vector<std::string> known;
-    for (const Axis& axis : axes_of(cluster)) known.push_back(axis.name);
+    for (const ClusterAxis& axis : axes_of(cluster)) known.push_back(axis.name);
     throw_error(
         "plan_collective: {:?} {} the cluster {}; expected some of {}; \"slice\" is the network between slices or "
         "nodes",
         name, twice ? "is named twice among the axes of" : "is not an axis of", cluster.name(), fmt::join(known, ", "));
   }
-  if (by_id) std::ranges::sort(chosen, std::greater<>(), &Axis::stride);
-  chosen.push_back({"", cluster.chip().devices_per_chip, 1});
-  const auto spread = [](std::vector<int64_t> numbers, const Axis& axis) {  // the axis as the fastest digit
-    std::vector<int64_t> more;
-    more.reserve(numbers.size() * static_cast<size_t>(axis.size));
-    for (const int64_t number : numbers) {
-      for (int64_t at = 0; at < axis.size; ++at) more.push_back(number + at * axis.stride);
-    }
-    return more;
-  };
-  std::vector<int64_t> offsets{0};
-  for (const Axis& axis : chosen) offsets = spread(std::move(offsets), axis);
-  std::vector<int64_t> firsts{0};
-  for (const Axis& axis : others) firsts = spread(std::move(firsts), axis);
+  if (by_id) std::ranges::sort(chosen, std::greater<>(), &ClusterAxis::stride);
+  std::vector<PositionRange> ranges;
+  for (const ClusterAxis& axis : chosen) ranges.push_back({axis.size, axis.stride});
+  ranges.push_back({cluster.chip().devices_per_chip, 1});
+  const PositionGroups along = groups_along(ranges, cluster.device_count());
   std::vector<std::vector<int64_t>> groups;
-  groups.reserve(firsts.size());
-  for (const int64_t first : firsts) {
-    std::vector<int64_t>& group = groups.emplace_back(offsets);
+  groups.reserve(along.firsts.size());
+  for (const int64_t first : along.firsts) {
+    std::vector<int64_t>& group = groups.emplace_back(along.members);
     for (int64_t& member : group) member += first;
   }
   return groups;

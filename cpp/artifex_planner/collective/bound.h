@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,13 +20,22 @@ struct CollectiveBound {
   std::vector<double> bytes_by_chip;  // by number of the chip, up to the last one in a group
   double chip_bytes = 0;              // maximum of them
   double slice_bytes = 0;
-  int64_t slices = 1;  // that one group spans
+  int64_t slices = 1;             // that one group spans
+  std::optional<double> seconds;  // for these bytes over all links at once; nothing where a rate is not known
+  std::string why_no_seconds;     // names the rate
 };
+void visit_fields(FieldsOf<CollectiveBound> auto& bound, const auto& visit) {
+  visit("bytes_by_device", bound.device_bytes);
+  visit("bytes_by_chip", bound.chip_bytes);
+  visit("bytes_by_slice", bound.slice_bytes);
+  visit("estimate_seconds", bound.seconds);
+  visit("why_no_estimate", bound.why_no_seconds);
+}
 
 /// For groups of one size that placed_group() supports: the part of a group on each chip or slice must receive what one
 /// device of a group of as many parts must (received_bytes). All-reduce: Patarasuk and Yuan, "Bandwidth optimal
 /// all-reduce algorithms for clusters of workstations", 2009. `alike`: how many groups like each of these a slice has.
-CollectiveBound collective_bound(Collective op, double bytes, const Cluster& cluster,
+CollectiveBound collective_bound(CollectiveOp op, double bytes, const Cluster& cluster,
                                  const std::vector<std::vector<int64_t>>& groups, int64_t alike = 1);
 
 /// Positions in a group: (source, destination).

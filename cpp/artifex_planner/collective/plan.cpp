@@ -14,7 +14,7 @@ CollectiveBytes collective_bytes(std::string_view op, double bytes, int64_t devi
   const bool scatters = op == "reduce_scatter";
   const bool exchanges = op == "all_to_all" || op == "permute";
   CollectiveBytes result{0, (gathers || exchanges ? part : bytes) + (scatters || exchanges ? part : bytes)};
-  if (const auto known = kind_from_name<Collective>(op)) {
+  if (const auto known = kind_from_name<CollectiveOp>(op)) {
     result.received = received_bytes(*known, bytes, devices);
   } else if (devices > 1) {
     result.received = part;
@@ -26,7 +26,7 @@ PlannedCollective plan_collective(std::string_view op, double bytes, const Clust
                                   const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups,
                                   const PermutePairs& pairs) {
   const bool permutes = op == "permute";
-  const auto known = kind_from_name<Collective>(op);
+  const auto known = kind_from_name<CollectiveOp>(op);
   if (!known && !permutes) {
     throw_error(
         "plan_collective: {:?} is not a collective; expected all_gather, reduce_scatter, all_reduce, all_to_all, "
@@ -57,10 +57,10 @@ PlannedCollective plan_collective(std::string_view op, double bytes, const Clust
     planned.bound = collective_bound(*known, bytes, cluster, groups, alike);
   }
   try {
-    const CollectiveBound& bound = planned.bound;
-    planned.bound_seconds = least_seconds(cluster, bound.bytes_by_chip, bound.slice_bytes, bound.slices);
+    CollectiveBound& bound = planned.bound;
+    bound.seconds = least_seconds(cluster, bound.bytes_by_chip, bound.slice_bytes, bound.slices);
   } catch (const Unavailable& error) {
-    planned.why_no_bound_seconds = error.what();
+    planned.bound.why_no_seconds = error.what();
   }
   return planned;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +15,10 @@ struct CollectiveBytes {
   double received = 0;  // by each device; of a broadcast and a permute by the busiest
   double peak = 0;      // input and result of one device
 };
+void visit_fields(FieldsOf<CollectiveBytes> auto& bytes, const auto& visit) {
+  visit("bytes_by_device", bytes.received);
+  visit("peak_bytes", bytes.peak);
+}
 CollectiveBytes collective_bytes(std::string_view op, double bytes, int64_t devices) noexcept;
 
 /// Algorithms and bounds of one collective on a cluster.
@@ -25,11 +28,24 @@ struct PlannedCollective {
   std::vector<TransferCost> costs;  // of the slowest group, cheapest first
   CollectiveBytes bytes;
   CollectiveBound bound;
-  std::optional<double> bound_seconds;
-  std::string why_no_bound_seconds;  // names the rate that is not known
 };
+/// One of the algorithms, as a result.
+struct CollectiveAlgorithm {
+  TransferCost cost;
+};
+void visit_fields(FieldsOf<CollectiveAlgorithm> auto& algorithm, const auto& visit) {
+  visit("estimate", algorithm.cost);
+  visit("is_bound", algorithm.cost.is_bound);
+}
+void visit_fields(FieldsOf<PlannedCollective> auto& planned, const auto& visit) {
+  visit("devices", planned.devices);
+  visit("groups", planned.groups);
+  visit("steps", std::vector<CollectiveAlgorithm>(planned.costs.begin(), planned.costs.end()));
+  visit_fields(planned.bytes, visit);
+  visit("lower_bound", planned.bound);
+}
 
-/// `op`: a Collective or "permute", which needs `pairs`. `groups`: device ids of the groups that work at once; none:
+/// `op`: a CollectiveOp or "permute", which needs `pairs`. `groups`: device ids of the groups that work at once; none:
 /// those along `axes` of the cluster. Throws InvalidArgument for other names, and groups that are not boxes of the
 /// cluster; Unavailable for rates that are needed and not known.
 PlannedCollective plan_collective(std::string_view op, double bytes, const Cluster& cluster,

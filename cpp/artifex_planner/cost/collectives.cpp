@@ -80,20 +80,20 @@ TransferCost twice(TransferCost cost, double once) {
 }
 
 /// A ring that is used in one direction; needs a wrapped axis.
-Costs ring_costs(Collective op, double bytes, const TorusGroup& group, const GroupAxis& axis) {
+Costs ring_costs(CollectiveOp op, double bytes, const TorusGroup& group, const GroupAxis& axis) {
   const auto n = static_cast<double>(axis.size);
   const double link = group.link / static_cast<double>(axis.stride);
   const double hops = (n - 1) * static_cast<double>(axis.stride) * group.latency.step + group.latency.once;
   const TransferCost gather{"ring, one direction", "links", hops, bytes * (n - 1) / (n * link)};
   switch (op) {
-    case Collective::kAllGather:
-    case Collective::kReduceScatter:
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kReduceScatter:
       return {gather};
-    case Collective::kAllReduce:
+    case CollectiveOp::kAllReduce:
       return {twice(gather, group.latency.once)};
-    case Collective::kAllToAll:
+    case CollectiveOp::kAllToAll:
       return {{gather.algorithm, "links", hops, bytes * (n - 1) / (2 * n * link)}};
-    case Collective::kBroadcast:
+    case CollectiveOp::kBroadcast:
       return {};
   }
   return {};
@@ -106,7 +106,7 @@ std::string_view torus_algorithm(const std::vector<GroupAxis>& axes) {
   return "torus, all axes at once";
 }
 
-Costs torus_costs(Collective op, double bytes, TorusGroup group) {
+Costs torus_costs(CollectiveOp op, double bytes, TorusGroup group) {
   std::erase_if(group.axes, [](const GroupAxis& axis) { return axis.size == 1; });
   double devices = 1;
   double in = 0;       // links into the worst-placed device, in links of stride 1
@@ -125,14 +125,14 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
   gather.is_bound = group.axes.size() > 1;
   Costs costs;
   switch (op) {
-    case Collective::kAllGather:
-    case Collective::kReduceScatter:
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kReduceScatter:
       costs = {gather};
       break;
-    case Collective::kAllReduce:
+    case CollectiveOp::kAllReduce:
       costs = {twice(gather, latency.once)};
       break;
-    case Collective::kAllToAll: {
+    case CollectiveOp::kAllToAll: {
       TransferCost all{name, "links", hops};
       for (const GroupAxis& axis : group.axes) {
         const double load = square_of(axis.size) / ((axis.wrap ? 8 : 4) * static_cast<double>(axis.size) * devices);
@@ -141,7 +141,7 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
       costs = {all};
       break;
     }
-    case Collective::kBroadcast: {
+    case CollectiveOp::kBroadcast: {
       double slowest = 0;
       for (const GroupAxis& axis : group.axes) slowest = std::max(slowest, static_cast<double>(axis.stride));
       costs = {{"pipelined along the axes", "links", hops, bytes * slowest / group.link}};
@@ -158,7 +158,7 @@ Costs torus_costs(Collective op, double bytes, TorusGroup group) {
   return costs;
 }
 
-Costs switch_costs(Collective op, double bytes, const SwitchGroup& group) {
+Costs switch_costs(CollectiveOp op, double bytes, const SwitchGroup& group) {
   const auto n = static_cast<double>(group.devices);
   const auto rounds = static_cast<double>(rounds_of(group.devices));
   const CollectiveLatency& latency = group.latency;
@@ -166,39 +166,39 @@ Costs switch_costs(Collective op, double bytes, const SwitchGroup& group) {
   const double gather = bytes * (n - 1) / (n * group.egress);
   const double whole = bytes / group.egress;
   const std::string_view ring = "ring";
-  const std::string_view doubling = op == Collective::kReduceScatter ? "recursive halving" : "recursive doubling";
+  const std::string_view doubling = op == CollectiveOp::kReduceScatter ? "recursive halving" : "recursive doubling";
   switch (op) {
-    case Collective::kAllGather:
-    case Collective::kReduceScatter:
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kReduceScatter:
       return {{ring, "egress", after(n - 1), gather}, {doubling, "egress", after(rounds), gather}};
-    case Collective::kAllReduce:
+    case CollectiveOp::kAllReduce:
       return {{ring, "egress", after(2 * (n - 1)), 2 * gather},
               {"recursive halving and doubling", "egress", after(2 * rounds), 2 * gather},
               {doubling, "egress", after(rounds), rounds * whole}};
-    case Collective::kAllToAll:
+    case CollectiveOp::kAllToAll:
       return {{"direct", "egress", after(1), bytes * (n - 1) / (n * n * group.egress)},
               {"Bruck", "egress", after(rounds), whole / n * rounds / 2}};
-    case Collective::kBroadcast:
+    case CollectiveOp::kBroadcast:
       return {{"binomial tree", "egress", after(rounds), rounds * whole},
               {"scatter and all-gather", "egress", after(rounds + n - 1), 2 * gather}};
   }
   return {};
 }
 
-Costs full_mesh_costs(Collective op, double bytes, const FullMeshGroup& group) {
+Costs full_mesh_costs(CollectiveOp op, double bytes, const FullMeshGroup& group) {
   const auto n = static_cast<double>(group.devices);
   const CollectiveLatency& latency = group.latency;
   const double step = latency.once + latency.step;
   const TransferCost gather{"direct", "links", step, bytes / (n * group.link)};
   switch (op) {
-    case Collective::kAllGather:
-    case Collective::kReduceScatter:
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kReduceScatter:
       return {gather};
-    case Collective::kAllReduce:
+    case CollectiveOp::kAllReduce:
       return {twice(gather, latency.once)};
-    case Collective::kAllToAll:
+    case CollectiveOp::kAllToAll:
       return {{"direct", "links", step, bytes / (n * n * group.link)}};
-    case Collective::kBroadcast: {
+    case CollectiveOp::kBroadcast: {
       TransferCost both = twice(gather, latency.once);
       both.algorithm = "scatter and all-gather";
       return {{"direct", "links", step, bytes / group.link}, both};
@@ -212,7 +212,7 @@ Costs sorted(Costs costs) {
   return costs;
 }
 
-TransferCost local_best(Collective op, double bytes, const LocalGroup& group) {
+TransferCost local_best(CollectiveOp op, double bytes, const LocalGroup& group) {
   return collective_costs(op, bytes, group).front();
 }
 
@@ -226,7 +226,7 @@ TransferCost two_stages(std::string_view name, const TransferCost& local, double
   return cost;
 }
 
-Costs hierarchy_costs(Collective op, double bytes, const NodeGroup& group) {
+Costs hierarchy_costs(CollectiveOp op, double bytes, const NodeGroup& group) {
   const auto m = static_cast<double>(group.nodes);
   const auto g = static_cast<double>(devices_of(group.local));
   const double node_egress = group.egress * g;
@@ -236,28 +236,28 @@ Costs hierarchy_costs(Collective op, double bytes, const NodeGroup& group) {
   const double across = bytes * (m - 1) / (m * node_egress);
   constexpr std::string_view kAtOnce = "nodes and devices at once";
   switch (op) {
-    case Collective::kAllGather:
-    case Collective::kReduceScatter: {
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kReduceScatter: {
       // Each device exchanges its own part over its own share of the network; the devices of a node exchange the rest.
       const TransferCost local = local_best(op, bytes, group.local);
       return {two_stages(kAtOnce, local, after(rounds), across, true),
               two_stages("nodes, then devices", local, after(rounds), across, false)};
     }
-    case Collective::kAllReduce: {
+    case CollectiveOp::kAllReduce: {
       // A reduce-scatter and an all-gather, each as above.
-      const TransferCost scatter = local_best(Collective::kReduceScatter, bytes, group.local);
-      const TransferCost gather = local_best(Collective::kAllGather, bytes, group.local);
+      const TransferCost scatter = local_best(CollectiveOp::kReduceScatter, bytes, group.local);
+      const TransferCost gather = local_best(CollectiveOp::kAllGather, bytes, group.local);
       TransferCost local = scatter;
       local.latency += gather.latency;
       local.transfer += gather.transfer;
       return {two_stages(kAtOnce, local, after(2 * rounds), 2 * across, true),
               two_stages("scatter inside, reduce across, gather inside", local, after(2 * rounds), 2 * across, false)};
     }
-    case Collective::kAllToAll: {
+    case CollectiveOp::kAllToAll: {
       const TransferCost local = local_best(op, bytes / (m * m), group.local);
       return {two_stages(kAtOnce, local, after(1), bytes * (m - 1) / (m * m * node_egress), true)};
     }
-    case Collective::kBroadcast: {
+    case CollectiveOp::kBroadcast: {
       const TransferCost local = local_best(op, bytes, group.local);
       return {
           two_stages("binomial tree of nodes, then devices", local, after(rounds), rounds * bytes / node_egress, false),
@@ -281,24 +281,24 @@ int64_t devices_of(const LocalGroup& group) noexcept {
 
 int64_t devices_of(const NodeGroup& group) noexcept { return group.nodes * devices_of(group.local); }
 
-double received_bytes(Collective op, double bytes, int64_t devices) noexcept {
+double received_bytes(CollectiveOp op, double bytes, int64_t devices) noexcept {
   if (devices <= 1) return 0;
   const auto n = static_cast<double>(devices);
   switch (op) {
-    case Collective::kAllGather:
-    case Collective::kReduceScatter:
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kReduceScatter:
       return bytes * (n - 1) / n;
-    case Collective::kAllReduce:
+    case CollectiveOp::kAllReduce:
       return 2 * bytes * (n - 1) / n;
-    case Collective::kAllToAll:
+    case CollectiveOp::kAllToAll:
       return bytes / n * (n - 1) / n;
-    case Collective::kBroadcast:
+    case CollectiveOp::kBroadcast:
       return bytes;
   }
   return 0;
 }
 
-std::vector<TransferCost> collective_costs(Collective op, double bytes, const LocalGroup& group) {
+std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const LocalGroup& group) {
   check_bytes(bytes);
   check(group);
   if (devices_of(group) == 1) return {{"none", "nothing", 0, 0}};
@@ -307,7 +307,7 @@ std::vector<TransferCost> collective_costs(Collective op, double bytes, const Lo
   return sorted(full_mesh_costs(op, bytes, std::get<FullMeshGroup>(group)));
 }
 
-std::vector<TransferCost> collective_costs(Collective op, double bytes, const NodeGroup& group) {
+std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const NodeGroup& group) {
   check_count(group.nodes, "the number of nodes");
   if (group.nodes == 1) return collective_costs(op, bytes, group.local);
   check_bytes(bytes);

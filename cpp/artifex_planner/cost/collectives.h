@@ -14,10 +14,10 @@ namespace artifex_devices::planner {
 
 /// A collective operation of a group of devices. `bytes` of a cost is always the global array of the group: the
 /// gathered result, one device's unreduced input, the sum of all parts of an all-to-all, the value that is broadcast.
-enum class Collective : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kBroadcast };
+enum class CollectiveOp : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kBroadcast };
 template <>
-inline constexpr std::array<std::string_view, 5> kKindNames<Collective>{"all_gather", "reduce_scatter", "all_reduce",
-                                                                        "all_to_all", "broadcast"};
+inline constexpr std::array<std::string_view, 5> kKindNames<CollectiveOp>{"all_gather", "reduce_scatter", "all_reduce",
+                                                                          "all_to_all", "broadcast"};
 
 /// Seconds before bytes flow: once, and for each step (a hop of a torus, a round behind a switch).
 struct CollectiveLatency {
@@ -70,13 +70,13 @@ int64_t devices_of(const NodeGroup& group) noexcept;
 
 /// Bytes that each device receives, by the table of docs/how_to/plan_reshards.md. Example: 34e6 bytes gathered by 4
 /// devices: 25.5e6. In a broadcast, the root receives nothing and each other device all bytes.
-double received_bytes(Collective op, double bytes, int64_t devices) noexcept;
+double received_bytes(CollectiveOp op, double bytes, int64_t devices) noexcept;
 
 /// Every algorithm that the network allows, cheapest first; equals in the order of the guide's table. One device
 /// has one entry of 0 s named "none".
 /// Throws InvalidArgument for bytes below 0 or NaN, sizes below 1, and rates that are not above 0.
 /// Example: 4 devices on a line with links of 4.5e10 bytes/s gather 33.6e6 bytes in 3 x 8.4e6 / 4.5e10 = 560e-6 s.
-std::vector<TransferCost> collective_costs(Collective op, double bytes, const LocalGroup& group);
-std::vector<TransferCost> collective_costs(Collective op, double bytes, const NodeGroup& group);
+std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const LocalGroup& group);
+std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const NodeGroup& group);
 
 }  // namespace artifex_devices::planner

@@ -10,14 +10,14 @@ namespace artifex_devices::planner {
 namespace {
 
 /// The box that chips of one slice form: values of each coordinate.
-struct Box {
+struct ChipBox {
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides;
-  friend bool operator==(const Box&, const Box&) = default;
+  friend bool operator==(const ChipBox&, const ChipBox&) = default;
 };
 
-std::optional<Box> box_of(const std::vector<int64_t>& chips, const std::vector<int>& dims) {
-  Box box;
+std::optional<ChipBox> box_of(const std::vector<int64_t>& chips, const std::vector<int>& dims) {
+  ChipBox box;
   int64_t volume = 1;
   int64_t inner = 1;
   for (const int dim : dims) {
@@ -77,11 +77,11 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
   const SliceNetwork& inside = cluster.inside();
   const bool is_torus = inside.kind == NetworkKind::kTorus;
   const auto local_chips = static_cast<int64_t>(chips_of_slices.front().size());
-  std::optional<Box> box;
+  std::optional<ChipBox> box;
   for (const auto& each : chips_of_slices) {
     if (static_cast<int64_t>(each.size()) != local_chips) return std::nullopt;
     if (!is_torus || (box && each == chips_of_slices.front())) continue;
-    const std::optional<Box> own = box_of(each, inside.dims);
+    const std::optional<ChipBox> own = box_of(each, inside.dims);
     if (!own || (box && *own != *box)) return std::nullopt;
     box = own;
   }
@@ -122,7 +122,7 @@ NodeGroup mesh_group(const Cluster& cluster, const std::vector<int64_t>& devices
   return *std::move(placed);
 }
 
-std::vector<TransferCost> slowest_costs(Collective op, double bytes, std::span<const NodeGroup> groups) {
+std::vector<TransferCost> slowest_costs(CollectiveOp op, double bytes, std::span<const NodeGroup> groups) {
   std::vector<TransferCost> slowest;
   for (const NodeGroup& group : groups) {
     std::vector<TransferCost> costs = collective_costs(op, bytes, group);

@@ -23,6 +23,6 @@ NodeGroup mesh_group(const Cluster& cluster, const std::vector<int64_t>& devices
 
 /// Costs of a collective in the slowest of groups that work at once, cheapest algorithm first. Of equals the first
 /// group counts. There is at least one group.
-std::vector<TransferCost> slowest_costs(Collective op, double bytes, std::span<const NodeGroup> groups);
+std::vector<TransferCost> slowest_costs(CollectiveOp op, double bytes, std::span<const NodeGroup> groups);
 
 }  // namespace artifex_devices::planner

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "artifex_planner/fields.h"
+
 namespace artifex_devices::planner {
 
 /// Cost of one algorithm that moves bytes between devices. seconds = latency + transfer.
@@ -14,5 +16,11 @@ struct TransferCost {
   bool is_bound = false;               // a lower bound that no program is known to reach
   double seconds() const noexcept { return latency + transfer; }
 };
+void visit_fields(FieldsOf<TransferCost> auto& cost, const auto& visit) {
+  visit("latency", cost.latency);
+  visit("transfer", cost.transfer);
+  visit("algorithm", cost.algorithm);
+  visit("limit", cost.limit);
+}
 
 }  // namespace artifex_devices::planner

@@ -90,10 +90,6 @@ double forward_seconds(const TrainingModel& model, const TrainingConfig& config,
 
 }  // namespace
 
-double InferencePlan::tokens_per_second(const InferenceSeconds& seconds) const noexcept {
-  return to_real(replicas * config.batch * config.pipeline) / seconds.decode;
-}
-
 InferencePlan plan_inference(const TransformerShape& shape, const Cluster& cluster, const InferenceConfig& config,
                              const Efficiency& efficiency) {
   const TrainingModel model = training_model(shape);
@@ -104,22 +100,23 @@ InferencePlan plan_inference(const TransformerShape& shape, const Cluster& clust
   const TrainingHardware hardware = training_hardware(cluster, "plan_inference");
   TrainingLinks links(cluster);
   InferencePlan plan;
-  plan.config = config;
   plan.replicas = cluster.device_count() / (config.tensor * config.pipeline);
-  plan.available = to_real(hardware.device.memory_bytes);
+  plan.available = hardware.device.memory_bytes;
   const TrainingConfig prefill = pass_config(config, config.prompt);
   const TrainingConfig decode = pass_config(config, 1);
+  double parameters = 0;
   for (const StageLayers& stage : layers_of_stages(model, prefill)) {
-    const double own = stage_parameters(model, prefill, stage).total() * config.parameter_bytes;
-    plan.parameters = std::max(plan.parameters, own);
+    parameters = std::max(parameters, stage_parameters(model, prefill, stage).total() * config.parameter_bytes);
   }
+  plan.parameters = whole_bytes(parameters);
   // Each stage has its layers of the cache of `pipeline` batches.
   const int64_t context = config.prompt + config.output;
-  plan.cache = to_real(config.batch) * cache_of(shape, config, context);
+  plan.cache = whole_bytes(to_real(config.batch) * cache_of(shape, config, context));
   // One layer's activations of a prompt, and the logits of each sequence's last token.
   const LayerKind kind = model.layers_with_experts > 0 ? LayerKind::kExperts : LayerKind::kDense;
   const double logits = 4 * to_real(config.batch * shape.vocab) / to_real(config.tensor);
-  plan.working = layer_activations(model, prefill, kind).complete + logits;
+  const double working = layer_activations(model, prefill, kind).complete + logits;
+  plan.working = whole_bytes(working);
   const auto seconds_of = [&](const Efficiency& rates) {
     InferenceSeconds seconds;
     seconds.prefill = forward_seconds(model, prefill, decode, hardware, links, rates);
@@ -130,14 +127,19 @@ InferencePlan plan_inference(const TransformerShape& shape, const Cluster& clust
     };
     seconds.decode = step + reads(config.prompt + config.output / 2);
     seconds.last_decode = step + reads(context);
+    seconds.request = seconds.prefill + seconds.decode * to_real(config.output - 1);
+    seconds.tokens_per_second = to_real(plan.replicas * config.batch * config.pipeline) / seconds.decode;
+    seconds.request = seconds.prefill + seconds.decode * to_real(config.output - 1);
+    seconds.tokens_per_second = to_real(plan.replicas * config.batch * config.pipeline) / seconds.decode;
     return seconds;
   };
   plan.roofline = seconds_of(ideal_efficiency());
   plan.expected = seconds_of(efficiency);
-  const double each = plan.working / to_real(config.batch) + cache_of(shape, config, context);
-  plan.largest_batch = std::max<int64_t>(0, static_cast<int64_t>((plan.available - plan.parameters) / each));
+  const double room = to_real(plan.available) - parameters;
+  const double each = working / to_real(config.batch) + cache_of(shape, config, context);
+  plan.largest_batch = std::max<int64_t>(0, static_cast<int64_t>(room / each));
   // Windows make the cache's growth uneven: search instead of dividing.
-  const double space = plan.available - plan.parameters - plan.working;
+  const double space = room - working;
   int64_t low = 0;
   int64_t high = 1;
   const auto is_small = [&](int64_t tokens) {

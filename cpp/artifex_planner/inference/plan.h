@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "artifex_planner/fields.h"
 #include "artifex_planner/training/time.h"
 
 namespace artifex_devices::planner {
@@ -20,31 +21,58 @@ struct InferenceConfig {
   double cache_bytes = 2;  // of one element of the KV cache
   MatmulFormat format = MatmulFormat::kBFloat16;
 };
+void visit_fields(FieldsOf<InferenceConfig> auto& config, const auto& visit) {
+  visit("tensor", config.tensor);
+  visit("pipeline", config.pipeline);
+  visit("expert", config.expert);
+  visit("batch", config.batch);
+  visit("prompt", config.prompt);
+  visit("output", config.output);
+  visit("parameter_bytes", config.parameter_bytes);
+  visit("cache_bytes", config.cache_bytes);
+  visit("dtype", config.format);
+}
 
 /// Seconds of a step of a replica, of one kind of rates.
 struct InferenceSeconds {
-  double prefill = 0;      // of `batch` prompts: the time to the first token
-  double decode = 0;       // of one token of each sequence, half of the answer written
-  double last_decode = 0;  // of the last token
-  double request(const InferenceConfig& config) const noexcept {
-    return prefill + decode * static_cast<double>(config.output - 1);
-  }
+  double prefill = 0;            // of `batch` prompts: the time to the first token
+  double decode = 0;             // of one token of each sequence, half of the answer written
+  double last_decode = 0;        // of the last token
+  double request = 0;            // of a complete answer
+  double tokens_per_second = 0;  // that all replicas write while they decode
 };
+void visit_fields(FieldsOf<InferenceSeconds> auto& seconds, const auto& visit) {
+  visit("prefill", seconds.prefill);
+  visit("decode", seconds.decode);
+  visit("last_decode", seconds.last_decode);
+  visit("request", seconds.request);
+  visit("tokens_per_second", seconds.tokens_per_second);
+}
 
 struct InferencePlan {
-  InferenceConfig config;
   int64_t replicas = 1;
-  double parameters = 0;  // bytes of a device
-  double cache = 0;       // bytes of a device, all answers complete
-  double working = 0;
-  double available = 0;
+  int64_t parameters = 0;  // bytes of a device
+  int64_t cache = 0;       // bytes of a device, all answers complete
+  int64_t working = 0;     // bytes of a device
+  int64_t available = 0;   // bytes of a device
   InferenceSeconds roofline;
   InferenceSeconds expected;
   int64_t largest_batch = 0;    // sequences of a stage that fit, with this prompt and output
   int64_t longest_context = 0;  // tokens of a sequence that fit, with this batch
-  /// Tokens that all replicas write in a second while they decode.
-  double tokens_per_second(const InferenceSeconds& seconds) const noexcept;
+  int64_t memory() const noexcept { return parameters + cache + working; }
 };
+void visit_fields(FieldsOf<InferencePlan> auto& plan, const auto& visit) {
+  visit("replicas", plan.replicas);
+  visit("parameters", plan.parameters);
+  visit("cache", plan.cache);
+  visit("working", plan.working);
+  visit("memory", plan.memory());
+  visit("available", plan.available);
+  visit("roofline", plan.roofline);
+  visit("expected", plan.expected);
+  visit("largest_batch", plan.largest_batch);
+  visit("longest_context", plan.longest_context);
+}
 
 /// Plans prefill and decoding. Decoding reads all parameters and the KV cache of all sequences for each token; products
 /// take the longer of FLOPs and bytes. Throws InvalidArgument for a configuration that does not fit the model or the

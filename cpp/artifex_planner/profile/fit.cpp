@@ -149,7 +149,7 @@ void Fitter::fit_messages() {
     }
     std::vector<TimedTerms> samples;
     for (int i = 0; i < kMessageCount; ++i) {
-      const ProfileKind kind = profile_kind(static_cast<Message>(i));
+      const ProfileKind kind = profile_kind(static_cast<MessageKind>(i));
       if (at(measured_, kind) <= 0 || at(now, kind) <= 0) continue;
       TimedTerms sample{{}, at(measured_, kind)};
       double rest = at(now, kind);
@@ -176,7 +176,7 @@ void Fitter::fit_messages() {
   }
   const PerKind<double> now = pricer_.seconds(fit_.efficiency).kinds;
   for (int i = 0; i < kMessageCount; ++i) {
-    const ProfileKind kind = profile_kind(static_cast<Message>(i));
+    const ProfileKind kind = profile_kind(static_cast<MessageKind>(i));
     const double target = at(measured_, kind);
     if (target > 0 && at(now, kind) > 0 && std::abs(at(now, kind) / target - 1) > kNamedError) {
       note("{}: {:.4g} s measured, {:.4g} s with the fitted links and network", to_string(kind), target, at(now, kind));

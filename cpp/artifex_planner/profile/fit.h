@@ -18,6 +18,14 @@ struct ProfileFit {
   PerKind<double> after{};                                   // the same with the fitted ones
   std::vector<std::string> notes;                            // what was not fitted, and why
 };
+void visit_fields(FieldsOf<ProfileFit> auto& fit, const auto& visit) {
+  visit("efficiency", fit.efficiency);
+  visit("fitted", fit.fitted);
+  visit("overlap", by_kind<Traffic>(fit.overlap));
+  visit("before", by_kind<ProfileKind>(fit.before));
+  visit("after", by_kind<ProfileKind>(fit.after));
+  visit("notes", fit.notes);
+}
 
 /// Fits the factors of a chip to the parts of a profiled step of one of its devices. Each part has its own factor,
 /// which is scaled until the expected seconds are the measured ones: `memory` by elementwise operations, `matmul` (or

@@ -39,7 +39,7 @@ KindPricer::KindPricer(const TransformerShape& shape, const Cluster& cluster, Tr
       stage_(stage),
       hardware_(training_hardware(cluster)),
       links_(kMessageCount, TrainingLinks(cluster)) {
-  for (size_t i = 0; i < links_.size(); ++i) links_[i].count_only(static_cast<Message>(i));
+  for (size_t i = 0; i < links_.size(); ++i) links_[i].count_only(static_cast<MessageKind>(i));
 }
 
 KindSeconds KindPricer::seconds(const Efficiency& efficiency) {
@@ -61,7 +61,7 @@ KindSeconds KindPricer::seconds(const Efficiency& efficiency) {
     of_traffic(sum.messages, Traffic::kPipeline, message) = m * work.sends;
     of_traffic(sum.messages, Traffic::kData, message) = work.data;
     for (const auto& traffic : sum.messages) {
-      at(sum.kinds, profile_kind(static_cast<Message>(message))) += traffic[message];
+      at(sum.kinds, profile_kind(static_cast<MessageKind>(message))) += traffic[message];
     }
   }
   return sum;

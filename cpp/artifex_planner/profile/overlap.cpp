@@ -27,7 +27,7 @@ std::array<std::optional<double>, kTrafficCount> measured_overlap(const KindSeco
     double sum = 0;
     double behind = 0;
     for (size_t message = 0; message < kMessageCount; ++message) {
-      const std::optional<double> part = hidden(profile_kind(static_cast<Message>(message)));
+      const std::optional<double> part = hidden(profile_kind(static_cast<MessageKind>(message)));
       if (!part) continue;
       sum += expected.messages[traffic][message];
       behind += *part * expected.messages[traffic][message];
@@ -41,7 +41,7 @@ std::array<std::optional<double>, kTrafficCount> measured_overlap(const KindSeco
     result[static_cast<size_t>(Traffic::kOffload)] = hidden(ProfileKind::kHost);
   }
   for (size_t message = 0; message < kMessageCount; ++message) {
-    const ProfileKind kind = profile_kind(static_cast<Message>(message));
+    const ProfileKind kind = profile_kind(static_cast<MessageKind>(message));
     std::vector<std::string_view> names;
     for (size_t traffic = 0; traffic < result.size(); ++traffic) {
       if (expected.messages[traffic][message] > kNamedPart * at(expected.kinds, kind)) {

@@ -10,7 +10,7 @@
 namespace artifex_devices::planner {
 namespace {
 
-struct Change {
+struct SpanEdge {
   double time = 0;
   size_t kind = 0;
   int by = 0;
@@ -18,31 +18,31 @@ struct Change {
 
 }  // namespace
 
-ProfileKind profile_kind(Message message) noexcept {
+ProfileKind profile_kind(MessageKind message) noexcept {
   return static_cast<ProfileKind>(static_cast<int>(ProfileKind::kAllGather) + static_cast<int>(message));
 }
 
 ProfileParts profile_parts(const std::vector<ProfileSpan>& spans, int64_t steps) {
   if (spans.empty()) throw_error("profile: the device has no operations; expected at least one; choose another device");
   if (steps < 1) throw_error("profile: steps is {}; expected 1 or more; count the steps that were profiled", steps);
-  std::vector<Change> changes;
-  changes.reserve(2 * spans.size());
+  std::vector<SpanEdge> edges;
+  edges.reserve(2 * spans.size());
   for (size_t i = 0; i < spans.size(); ++i) {
     const auto& [kind, begin, end] = spans[i];
     if (!std::isfinite(begin) || !std::isfinite(end) || end < begin) {
       throw_error("profile: operation {} lasts from {} to {} s; expected an end that is not before its begin", i, begin,
                   end);
     }
-    changes.push_back({begin, static_cast<size_t>(kind), 1});
-    changes.push_back({end, static_cast<size_t>(kind), -1});
+    edges.push_back({begin, static_cast<size_t>(kind), 1});
+    edges.push_back({end, static_cast<size_t>(kind), -1});
   }
-  std::ranges::sort(changes, {}, &Change::time);
+  std::ranges::sort(edges, {}, &SpanEdge::time);
   ProfileParts parts;
   PerKind<int64_t> running{};
-  double before = changes.front().time;
-  for (const Change& change : changes) {
-    const double passed = change.time - before;
-    before = change.time;
+  double before = edges.front().time;
+  for (const SpanEdge& edge : edges) {
+    const double passed = edge.time - before;
+    before = edge.time;
     if (passed > 0) {
       double* first = &parts.idle;
       for (size_t kind = running.size(); kind-- > 0;) {
@@ -52,13 +52,13 @@ ProfileParts profile_parts(const std::vector<ProfileSpan>& spans, int64_t steps)
       }
       *first += passed;
     }
-    running[change.kind] += change.by;
+    running[edge.kind] += edge.by;
   }
   const double count = to_real(steps);
   for (double& each : parts.busy) each /= count;
   for (double& each : parts.alone) each /= count;
   parts.idle /= count;
-  parts.seconds = (changes.back().time - changes.front().time) / count;
+  parts.seconds = (edges.back().time - edges.front().time) / count;
   return parts;
 }
 

@@ -31,7 +31,7 @@ template <>
 inline constexpr std::array<std::string_view, 12> kKindNames<ProfileKind>{
     "products",   "attention_forward", "attention_backward", "attention",  "elementwise", "other",
     "all_gather", "reduce_scatter",    "all_reduce",         "all_to_all", "send",        "host"};
-ProfileKind profile_kind(Message message) noexcept;
+ProfileKind profile_kind(MessageKind message) noexcept;
 
 template <typename Value>
 using PerKind = std::array<Value, kProfileKindCount>;
@@ -58,6 +58,12 @@ struct ProfileParts {
   double idle = 0;          // while no operation runs
   double seconds = 0;       // from the first operation to the last one: the sum of `alone` and `idle`
 };
+void visit_fields(FieldsOf<ProfileParts> auto& parts, const auto& visit) {
+  visit("busy", by_kind<ProfileKind>(parts.busy));
+  visit("alone", by_kind<ProfileKind>(parts.alone));
+  visit("idle", parts.idle);
+  visit("seconds", parts.seconds);
+}
 
 /// The parts of a profile of some steps. Operations of one kind that run at the same time count once. Throws
 /// InvalidArgument for no spans, times that are not finite, ends before their begin, and steps below 1. Example: a

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "artifex_devices/partition/shard_domains.h"
-#include "artifex_planner/reshard/position_ranges.h"
+#include "artifex_planner/cost/position_ranges.h"
 
 namespace artifex_devices::planner {
 

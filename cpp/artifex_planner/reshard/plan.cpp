@@ -25,7 +25,7 @@ constexpr std::string_view kNoCluster =
     "cluster.tpu('v5e', (4, 4)), or a mesh of a cluster's devices, or calibration= for this machine's own";
 
 /// Both ends of a reshard, by position.
-struct Ends {
+struct PlacedEnds {
   const Sharding& from;
   const Sharding& to;
   ShardDomains source;
@@ -78,7 +78,7 @@ const NamedSharding& named(const Sharding& sharding) {
   return *result;
 }
 
-ReshardSequence sequence_between(const Dims& shape, const Ends& ends, std::optional<int64_t> memory_limit) {
+ReshardSequence sequence_between(const Dims& shape, const PlacedEnds& ends, std::optional<int64_t> memory_limit) {
   const NamedSharding& from = named(ends.from);
   const NamedSharding& to = named(ends.to);
   if (!ends.same_devices) {
@@ -154,7 +154,7 @@ std::string text_of(const ReshardStep& step, const std::vector<SubAxis>& axes) {
   return "permute shards";
 }
 
-PlannedStrategy plan_collectives(const Dims& shape, const Ends& ends, std::optional<int64_t> memory_limit) {
+PlannedStrategy plan_collectives(const Dims& shape, const PlacedEnds& ends, std::optional<int64_t> memory_limit) {
   const auto sequence = std::make_shared<const ReshardSequence>(sequence_between(shape, ends, memory_limit));
   PlannedStrategy plan;
   plan.strategy = ReshardStrategy::kCollectives;
@@ -203,7 +203,7 @@ PlannedStrategy plan_collectives(const Dims& shape, const Ends& ends, std::optio
 
 /// Cost of all copies at the same time. Copies between device and host memory also use the links between hosts and
 /// chips.
-TransferCost price_copies(const Ends& ends, const std::vector<DeviceMessage>& messages) {
+TransferCost price_copies(const PlacedEnds& ends, const std::vector<DeviceMessage>& messages) {
   TransferCost price = price_messages(*ends.cluster, messages).price;
   const bool from_device = ends.from.memory_kind() == MemoryKind::kDevice;
   if (from_device != (ends.to.memory_kind() == MemoryKind::kDevice)) {
@@ -212,7 +212,8 @@ TransferCost price_copies(const Ends& ends, const std::vector<DeviceMessage>& me
   return price;
 }
 
-PlannedStrategy plan_copies(const Dims& shape, const Ends& ends, std::optional<int64_t> memory_limit, double most) {
+PlannedStrategy plan_copies(const Dims& shape, const PlacedEnds& ends, std::optional<int64_t> memory_limit,
+                            double most) {
   const PlacedCopies placed = placed_copies(ends.from, ends.to, shape, ends.itemsize, ends.cluster, most);
   const DirectCopies& direct = placed.direct;
   if (memory_limit && direct.peak_bytes > *memory_limit) {
@@ -256,7 +257,7 @@ PlannedStrategy plan_copies(const Dims& shape, const Ends& ends, std::optional<i
   return plan;
 }
 
-ReshardLowerBound lower_bound_of(const Ends& ends) {
+ReshardLowerBound lower_bound_of(const PlacedEnds& ends) {
   const IngressTotals totals = ends.same_devices
                                    ? ingress_totals(ends.source, ends.destination, ends.itemsize, kPlanReshard)
                                    : ingress_totals(ends.source, ends.devices_before, ends.destination,
@@ -296,7 +297,7 @@ Dims padded(const Dims& parts, int64_t rank) {
 }
 
 /// Sets whether XLA would gather everything, or why that is not known.
-void set_xla_answer(PlannedReshard& planned, const Ends& ends) {
+void set_xla_answer(PlannedReshard& planned, const PlacedEnds& ends) {
   const char* why = nullptr;
   if (!ends.same_devices) {
     why = "the ends have different devices, or the same in another order; expected those of one program at both ends";
@@ -363,15 +364,15 @@ PlannedReshard plan_reshard(const Dims& shape, int64_t itemsize, const Sharding&
   }
   check_size(source, cluster);
   check_size(destination, cluster);
-  Ends ends{source,
-            destination,
-            source.domains(shape, kPlanReshard),
-            destination.domains(shape, kPlanReshard),
-            device_ids(source),
-            device_ids(destination),
-            false,
-            itemsize,
-            cluster};
+  PlacedEnds ends{source,
+                  destination,
+                  source.domains(shape, kPlanReshard),
+                  destination.domains(shape, kPlanReshard),
+                  device_ids(source),
+                  device_ids(destination),
+                  false,
+                  itemsize,
+                  cluster};
   ends.same_devices = ends.devices_before == ends.devices_after;
   if (cluster != nullptr) {
     check_devices(ends.devices_before, *cluster);

@@ -40,6 +40,16 @@ struct PlannedReshardStep {
   std::optional<TransferCost> price;
   std::string why_no_price;
 };
+void visit_fields(FieldsOf<PlannedReshardStep> auto& step, const auto& visit) {
+  visit("move", step.move);
+  visit("text", step.text);
+  visit("devices", step.devices);
+  visit("bytes_received", step.bytes_received);
+  visit("busiest_bytes", step.busiest_bytes);
+  visit("shard_bytes", std::pair(step.shard_bytes, step.shard_bytes_after));
+  visit("estimate", step.price);
+  visit("why_no_estimate", step.why_no_price);
+}
 
 /// The plan and cost of one strategy.
 struct PlannedStrategy {
@@ -53,6 +63,16 @@ struct PlannedStrategy {
   bool is_cheapest = true;
   std::function<std::vector<int64_t>()> bytes_in;  // received by each destination position
 };
+void visit_fields(FieldsOf<PlannedStrategy> auto& plan, const auto& visit) {
+  visit("way", plan.strategy);
+  visit("steps", plan.steps);
+  visit("bytes_by_link", plan.bytes_by_link);
+  visit("bytes_received", plan.bytes_received);
+  visit("busiest_bytes", plan.busiest_bytes);
+  visit("bytes_copied", plan.bytes_copied);
+  visit("peak_bytes", plan.peak_bytes);
+  visit("is_cheapest", plan.is_cheapest);
+}
 
 /// Lower bounds for every strategy.
 struct ReshardLowerBound {
@@ -61,6 +81,12 @@ struct ReshardLowerBound {
   std::vector<int64_t> host_bytes;  // of each host of a cluster that has any of the devices
   std::optional<double> seconds;    // on a cluster whose rates are known
 };
+void visit_fields(FieldsOf<ReshardLowerBound> auto& bound, const auto& visit) {
+  visit("total_bytes", bound.total_bytes);
+  visit("busiest_bytes", bound.busiest_bytes);
+  visit("bytes_by_host", bound.host_bytes);
+  visit("estimate_seconds", bound.seconds);
+}
 
 struct PlannedReshard {
   ClusterRef cluster;  // null: devices of this machine
@@ -71,6 +97,15 @@ struct PlannedReshard {
   std::optional<bool> xla_gathers;  // xla_resharding.h
   std::string why_xla_is_not_known;
 };
+void visit_fields(FieldsOf<PlannedReshard> auto& planned, const auto& visit) {
+  visit("cluster", planned.cluster);
+  visit("lower_bound", planned.lower_bound);
+  visit("plan", planned.plan);
+  visit("other", planned.other);
+  visit("why_no_other", planned.why_no_other);
+  visit("xla_answer", planned.xla_gathers);
+  visit("why_xla_is_not_known", planned.why_xla_is_not_known);
+}
 
 /// Plans a reshard; moves nothing. On a cluster more than 2^16 direct copies are planned only where they are requested
 /// or nothing else works. Throws InvalidArgument where the shardings do not fit the shape, the cluster or each other,

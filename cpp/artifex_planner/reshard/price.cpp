@@ -8,7 +8,7 @@
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_planner/cost/groups.h"
-#include "artifex_planner/reshard/position_ranges.h"
+#include "artifex_planner/cost/position_ranges.h"
 
 namespace artifex_devices::planner {
 namespace {
@@ -25,7 +25,7 @@ std::vector<PositionRange> ranges_of(const ReshardSequence& sequence, const Resh
 }
 
 /// Devices of the groups along the step's axes, one list for each group; all groups, or representatives.
-struct Groups {
+struct StepGroups {
   std::vector<std::vector<int64_t>> devices;
   int64_t alike = 1;  // groups that are placed like each listed one
 };
@@ -41,23 +41,14 @@ bool are_alike(const Cluster& cluster, const std::vector<PositionRange>& ranges,
   return std::ranges::all_of(ranges, [&](const PositionRange& range) { return are_digits(range, boundaries); });
 }
 
-Groups groups_of(const std::vector<PositionRange>& ranges, const std::vector<int64_t>& devices, bool one_of_all) {
-  std::vector<int64_t> offsets{0};
-  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {  // minor first
-    std::vector<int64_t> more;
-    for (int64_t coordinate = 0; coordinate < range->size; ++coordinate) {
-      for (const int64_t offset : offsets) more.push_back(offset + coordinate * range->stride);
-    }
-    offsets = std::move(more);
+StepGroups groups_of(const std::vector<PositionRange>& ranges, const std::vector<int64_t>& devices, bool one_of_all) {
+  PositionGroups along = groups_along(ranges, static_cast<int64_t>(devices.size()));
+  StepGroups groups;
+  if (one_of_all) {
+    groups.alike = static_cast<int64_t>(along.firsts.size());
+    along.firsts.resize(1);
   }
-  const auto count = static_cast<int64_t>(devices.size());
-  const std::vector<int64_t> firsts = one_of_all ? std::vector<int64_t>{0} : first_positions(ranges, count);
-  Groups groups;
-  if (one_of_all) groups.alike = count / static_cast<int64_t>(offsets.size());
-  for (const int64_t first : firsts) {
-    std::vector<int64_t>& group = groups.devices.emplace_back(offsets);
-    for (int64_t& member : group) member = devices[static_cast<size_t>(first + member)];
-  }
+  groups.devices = devices_of(along, devices);
   return groups;
 }
 
@@ -134,9 +125,9 @@ TransferCost price_step(const Cluster& cluster, const ReshardSequence& sequence,
     return price_messages(cluster, permute_messages(sequence, step, devices)).price;
   }
   const std::vector<PositionRange> ranges = ranges_of(sequence, what);
-  const Groups groups = groups_of(ranges, devices, are_alike(cluster, ranges, devices));
+  const StepGroups groups = groups_of(ranges, devices, are_alike(cluster, ranges, devices));
   const bool gathers = what.move == ReshardMove::kAllGather;
-  const Collective op = gathers ? Collective::kAllGather : Collective::kAllToAll;
+  const CollectiveOp op = gathers ? CollectiveOp::kAllGather : CollectiveOp::kAllToAll;
   const auto bytes = static_cast<double>(gathers ? what.shard_bytes_after : what.shard_bytes * what.group);
   std::vector<NodeGroup> boxes;
   for (const auto& group : groups.devices) {
@@ -163,7 +154,7 @@ int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, s
                          permute_messages(sequence, step, devices))[static_cast<size_t>(ClusterLink::kNetwork)];
   }
   const std::vector<PositionRange> ranges = ranges_of(sequence, what);
-  const Groups groups = groups_of(ranges, devices, are_alike(cluster, ranges, devices));
+  const StepGroups groups = groups_of(ranges, devices, are_alike(cluster, ranges, devices));
   for (const auto& group : groups.devices) {
     std::map<int64_t, int64_t> members;  // by slice
     for (const int64_t device : group) ++members[slice_of(device)];

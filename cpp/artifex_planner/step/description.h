@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "artifex_planner/fields.h"
 #include "artifex_planner/step/model.h"
 
 namespace artifex_devices::planner {
@@ -22,6 +23,17 @@ struct TensorDescription {
   bool is_kept = true;
   bool is_on_chip = false;
 };
+void visit_fields(FieldsOf<TensorDescription> auto& tensor, const auto& visit) {
+  visit("name", tensor.name);
+  visit("shape", tensor.shape);
+  visit("axes", tensor.axes);
+  visit("dtype", tensor.dtype);
+  visit("itemsize", tensor.itemsize);
+  visit("role", tensor.role);
+  visit("count", tensor.count);
+  visit("is_kept", tensor.is_kept);
+  visit("is_on_chip", tensor.is_on_chip);
+}
 
 struct OperationDescription {
   std::string name;
@@ -33,12 +45,27 @@ struct OperationDescription {
   std::string dtype = {};  // of a product; empty: that of its operands
   bool is_recomputed = false;
 };
+void visit_fields(FieldsOf<OperationDescription> auto& operation, const auto& visit) {
+  visit("name", operation.name);
+  visit("einsum", operation.einsum);
+  visit("inputs", operation.inputs);
+  visit("output", operation.output);
+  visit("kind", operation.kind);
+  visit("count", operation.count);
+  visit("dtype", operation.dtype);
+  visit("is_recomputed", operation.is_recomputed);
+}
 
 struct OptimizerDescription {
   double bytes_per_parameter = 8;
   double gradient_itemsize = 0;  // 0: the parameter's own
   bool holds_gradients = true;
 };
+void visit_fields(FieldsOf<OptimizerDescription> auto& optimizer, const auto& visit) {
+  visit("bytes_per_parameter", optimizer.bytes_per_parameter);
+  visit("gradient_itemsize", optimizer.gradient_itemsize);
+  visit("holds_gradients", optimizer.holds_gradients);
+}
 
 struct StepDescription {
   std::vector<TensorDescription> tensors;
@@ -47,6 +74,13 @@ struct StepDescription {
   std::vector<std::string> batch_axes{"batch"};
   std::optional<OptimizerDescription> optimizer;
 };
+void visit_fields(FieldsOf<StepDescription> auto& step, const auto& visit) {
+  visit("tensors", step.tensors);
+  visit("operations", step.operations);
+  visit("tokens", step.tokens);
+  visit("batch_axes", step.batch_axes);
+  visit("optimizer", step.optimizer);
+}
 
 /// Everything that is inconsistent, one text each; empty where step_model() accepts the description. Mistakes in single
 /// tensors come first: operations are checked only where there are none.

@@ -5,6 +5,7 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_planner/cost/groups.h"
+#include "artifex_planner/cost/position_ranges.h"
 
 namespace artifex_devices::planner {
 namespace {
@@ -32,25 +33,6 @@ std::vector<NodeGroup> without_equals(std::vector<NodeGroup> groups) {
     }
   }
   return result;
-}
-
-/// Positions of the first devices of all groups along some axes of a mesh, and of a group's devices from its first.
-struct MeshGroups {
-  std::vector<int64_t> starts = {0};
-  std::vector<int64_t> members = {0};
-};
-MeshGroups groups_along(const std::vector<int64_t>& sizes, MeshAxes axes) {
-  MeshGroups groups;
-  int64_t stride = 1;
-  for (size_t axis = sizes.size(); axis-- > 0;) {
-    std::vector<int64_t>& positions = (axes >> axis & 1) != 0 ? groups.members : groups.starts;
-    const std::vector<int64_t> inner = positions;
-    for (int64_t i = 1; i < sizes[axis]; ++i) {
-      for (const int64_t each : inner) positions.push_back(each + i * stride);
-    }
-    stride *= sizes[axis];
-  }
-  return groups;
 }
 
 /// A placed group. Another group with the same differences of ids is the same box elsewhere, unless it crosses an end
@@ -114,12 +96,17 @@ StepNetwork step_network(const Cluster& cluster, const std::vector<int64_t>& siz
         operation, devices.size(), sizes.size(), positions, kStepMeshAxes);
   }
   StepNetwork network{sizes, std::vector<std::vector<NodeGroup>>(size_t{1} << sizes.size())};
+  const std::vector<PositionRange> all_ranges = mesh_ranges(sizes);
   for (const MeshAxes axes : wanted) {
-    const MeshGroups groups = groups_along(sizes, axes);
+    std::vector<PositionRange> ranges;
+    for (size_t axis = 0; axis < sizes.size(); ++axis) {
+      if ((axes >> axis & 1) != 0) ranges.push_back(all_ranges[axis]);
+    }
+    const PositionGroups groups = groups_along(ranges, positions);
     std::vector<NodeGroup> kinds;
     std::vector<PlacedBox> boxes;
-    for (const int64_t start : groups.starts) {
-      const auto id_of = [&](size_t i) { return devices[static_cast<size_t>(start + groups.members[i])]; };
+    for (const int64_t first : groups.firsts) {
+      const auto id_of = [&](size_t i) { return devices[static_cast<size_t>(first + groups.members[i])]; };
       if (std::ranges::any_of(boxes, [&](const PlacedBox& box) { return box.is_same_box(id_of); })) continue;
       std::vector<int64_t> group(groups.members.size());
       for (size_t i = 0; i < group.size(); ++i) group[i] = id_of(i);

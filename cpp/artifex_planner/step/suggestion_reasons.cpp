@@ -73,17 +73,17 @@ double seconds_in(const SecondsByKind& kinds, const std::string& name) {
   return found == kinds.end() ? 0.0 : found->second.seconds();
 }
 
-struct Change {
+struct SecondsChange {
   std::string kind;
   double seconds = 0;  // more, always above 0
 };
 
 /// The largest changes: nine tenths of all, two kinds at most.
-std::vector<Change> largest(std::vector<Change> changes) {
-  std::erase_if(changes, [](const Change& each) { return !(each.seconds > 0); });
-  std::ranges::stable_sort(changes, std::greater<>(), &Change::seconds);
+std::vector<SecondsChange> largest(std::vector<SecondsChange> changes) {
+  std::erase_if(changes, [](const SecondsChange& each) { return !(each.seconds > 0); });
+  std::ranges::stable_sort(changes, std::greater<>(), &SecondsChange::seconds);
   double total = 0;
-  for (const Change& each : changes) total += each.seconds;
+  for (const SecondsChange& each : changes) total += each.seconds;
   const bool one_is_enough = !changes.empty() && changes.front().seconds >= kMostOfAll * total;
   changes.resize(std::min<size_t>(changes.size(), one_is_enough ? 1 : 2));
   return changes;
@@ -93,8 +93,8 @@ std::vector<Change> largest(std::vector<Change> changes) {
 std::string collectives_text(const ExplainedStep& option, const ExplainedStep& before) {
   const SecondsByKind now = seconds_by_kind(option);
   const SecondsByKind then = seconds_by_kind(before);
-  std::vector<Change> more;
-  std::vector<Change> less;
+  std::vector<SecondsChange> more;
+  std::vector<SecondsChange> less;
   const auto compare = [&](const std::string& kind) {
     const double change = seconds_in(now, kind) - seconds_in(then, kind);
     more.push_back({kind, change});
@@ -105,12 +105,12 @@ std::string collectives_text(const ExplainedStep& option, const ExplainedStep& b
     if (std::ranges::find(now, kind, &SecondsByKind::value_type::first) == now.end()) compare(kind);
   }
   std::vector<std::string> texts;
-  for (const Change& each : largest(std::move(more))) {
+  for (const SecondsChange& each : largest(std::move(more))) {
     const auto found = std::ranges::find(now, each.kind, &SecondsByKind::value_type::first);
     texts.push_back(fmt::format("{} more in {} over {}", seconds_text(each.seconds), each.kind,
                                 fmt::join(names_of(option.axis_names, found->second.main_axes()), " and ")));
   }
-  for (const Change& each : largest(std::move(less))) {
+  for (const SecondsChange& each : largest(std::move(less))) {
     texts.push_back(fmt::format("{} less in {}", seconds_text(each.seconds), each.kind));
   }
   return fmt::format("{}", fmt::join(texts, ", "));

@@ -156,7 +156,7 @@ class Walk {
 
   /// Records a collective, once for all operations that need an equal one. All-to-alls are equal if their exchanges are
   /// equal.
-  void collective(const Part& part, int op, StepPass pass, Collective kind, MeshAxes axes, const BatchAmount& bytes,
+  void collective(const Part& part, int op, StepPass pass, CollectiveOp kind, MeshAxes axes, const BatchAmount& bytes,
                   const Exchange& exchange = kNoExchange) {
     if (axes == 0) return;
     const int64_t count = model_.ops[static_cast<size_t>(op)].count;
@@ -179,12 +179,12 @@ class Walk {
 
   /// Records the collectives after a product, of whose result each device holds `local` bytes.
   void finish(const Part& result, const EinsumMoves& moves, int op, StepPass pass, BatchAmount local) {
-    collective(result, op, pass, Collective::kReduceScatter, moves.reduce_scatter, local);
+    collective(result, op, pass, CollectiveOp::kReduceScatter, moves.reduce_scatter, local);
     local = local * (1 / parts(moves.reduce_scatter));
-    collective(result, op, pass, Collective::kAllReduce, moves.all_reduce, local);
-    collective(result, op, pass, Collective::kAllToAll, moves.exchange_result, local * parts(moves.exchange_result),
+    collective(result, op, pass, CollectiveOp::kAllReduce, moves.all_reduce, local);
+    collective(result, op, pass, CollectiveOp::kAllToAll, moves.exchange_result, local * parts(moves.exchange_result),
                exchange(result, moves.product, result, result.array.sharded, moves.exchange_result));
-    collective(result, op, pass, Collective::kAllGather, moves.gather_result, local * parts(moves.gather_result));
+    collective(result, op, pass, CollectiveOp::kAllGather, moves.gather_result, local * parts(moves.gather_result));
   }
 
   /// Number of parts of an array in the product.
@@ -214,10 +214,10 @@ class Walk {
     for (size_t i = 0; i < 2; ++i) {
       if (operands[i].tensor < 0) continue;
       const StepTensor& own = tensor(operands[i].tensor);
-      collective(operands[i], number, pass, Collective::kAllToAll, moves.exchange[i],
+      collective(operands[i], number, pass, CollectiveOp::kAllToAll, moves.exchange[i],
                  shard(operands[i], moves.exchange[i]),
                  exchange(operands[i], operands[i].array.sharded, operands[i], moves.product, moves.exchange[i]));
-      collective(operands[i], number, pass, Collective::kAllGather, moves.gather[i],
+      collective(operands[i], number, pass, CollectiveOp::kAllGather, moves.gather[i],
                  shard(operands[i], moves.gather[i]));
       const BatchAmount used = in_product(operands[i], moves);
       if ((moves.gather[i] | moves.exchange[i]) != 0) working += shard(operands[i], moves.gather[i]);
@@ -286,9 +286,9 @@ class Walk {
     }
     // Tokens that are routed to several experts are sent several times: the larger array counts.
     const Part& larger = elements(before) > elements(after) ? from : to;
-    collective(to, op, pass, Collective::kAllToAll, crossing, shard(larger, crossing),
+    collective(to, op, pass, CollectiveOp::kAllToAll, crossing, shard(larger, crossing),
                exchange(from, from.array.sharded, to, to.array.sharded, crossing));
-    collective(to, op, pass, Collective::kAllGather, gather, shard(to));
+    collective(to, op, pass, CollectiveOp::kAllGather, gather, shard(to));
     BatchAmount working = shard(to);
     if (!is_stored(before)) working += shard(from);
     work_.memory.working.push_back(working);

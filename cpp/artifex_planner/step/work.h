@@ -26,6 +26,8 @@ struct BatchAmount {
 };
 
 enum class StepPass : uint8_t { kForward, kBackward };
+template <>
+inline constexpr std::array<std::string_view, 2> kKindNames<StepPass>{"forward", "backward"};
 
 /// One collective that the rules imply, on one array.
 struct StepCollective {
@@ -33,7 +35,7 @@ struct StepCollective {
   int tensor = 0;
   bool is_gradient = false;  // whether it is on the tensor's gradient
   StepPass pass = StepPass::kForward;
-  Collective kind = Collective::kAllGather;
+  CollectiveOp kind = CollectiveOp::kAllGather;
   MeshAxes axes = 0;
   int64_t group = 1;       // devices that work together
   int64_t count = 1;       // repetitions in a step

@@ -11,20 +11,10 @@
 
 namespace artifex_devices::planner {
 
-double optimizer_bytes(TrainingOptimizer optimizer, TensorKind kind) noexcept {
-  switch (optimizer) {
-    case TrainingOptimizer::kSgd:
-      return 0;
-    case TrainingOptimizer::kAdam:
-      return 8;
-    case TrainingOptimizer::kAdamMaster:
-      return 12;
-    case TrainingOptimizer::kAdafactor:
-      return kind == TensorKind::kNorm ? 8 : 4;
-    case TrainingOptimizer::kMuon:
-      return kind == TensorKind::kEmbedding || kind == TensorKind::kHead || kind == TensorKind::kNorm ? 12 : 8;
-  }
-  return 0;
+const TensorNumbers& optimizer_bytes(TrainingOptimizer optimizer) noexcept {
+  static constexpr std::array<TensorNumbers, kKindNames<TrainingOptimizer>.size()> kBytes = {
+      {every_tensor(0), every_tensor(8), every_tensor(12), {4, 4, 8, 4, 4, 4, 4}, {12, 12, 12, 8, 8, 8, 8}}};
+  return kBytes[static_cast<size_t>(optimizer)];
 }
 
 namespace {

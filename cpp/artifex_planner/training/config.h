@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "artifex_devices/cluster/accelerator_catalogue.h"
+#include "artifex_planner/fields.h"
 #include "artifex_planner/kind_names.h"
 #include "artifex_planner/training/model.h"
 
@@ -39,11 +40,11 @@ template <>
 inline constexpr std::array<std::string_view, 5> kKindNames<TrainingOptimizer>{"sgd", "adam", "adamw-fp32-master",
                                                                                "adafactor", "muon"};
 
-/// Bytes of state for each parameter: SGD 0, Adam 8 (two float32 moments), AdamW with a float32 master copy 12 (ZeRO,
-/// arXiv:1910.02054, section 3.1), Adafactor 4 (a float32 master copy; its factored moments are below 0.1 %; moments of
-/// vectors are not factored: 8; arXiv:1804.04235, section 3), Muon 8 (momentum and master copy in float32; embedding,
-/// head and norms are updated by AdamW: 12; KellerJordan/Muon, README.md).
-double optimizer_bytes(TrainingOptimizer optimizer, TensorKind kind) noexcept;
+/// Bytes of state for each parameter, by kind of tensor: SGD 0, Adam 8 (two float32 moments), AdamW with a float32
+/// master copy 12 (ZeRO, arXiv:1910.02054, section 3.1), Adafactor 4 (a float32 master copy; its factored moments are
+/// below 0.1 %; moments of vectors are not factored: 8; arXiv:1804.04235, section 3), Muon 8 (momentum and master copy
+/// in float32; embedding, head and norms are updated by AdamW: 12; KellerJordan/Muon, README.md).
+const TensorNumbers& optimizer_bytes(TrainingOptimizer optimizer) noexcept;
 
 enum class PipelineSchedule : uint8_t { kGPipe, kOneForwardOneBackward, kInterleaved };
 template <>
@@ -141,6 +142,41 @@ struct TrainingConfig {
   }
   friend bool operator==(const TrainingConfig&, const TrainingConfig&) = default;
 };
+void visit_fields(FieldsOf<TrainingConfig> auto& config, const auto& visit) {
+  visit("tensor", config.tensor);
+  visit("context", config.context);
+  visit("context_method", config.context_method);
+  visit("data", config.data);
+  visit("pipeline", config.pipeline);
+  visit("expert", config.expert);
+  visit("expert_tensor", config.expert_tensor);
+  visit("sequence_parallel", config.sequence_parallel);
+  visit("schedule", config.schedule);
+  visit("chunks", config.chunks);
+  visit("zero", config.zero);
+  visit("zero_shards", config.zero_shards);
+  visit("microbatch", config.microbatch);
+  visit("batch", config.batch);
+  visit("sequence", config.sequence);
+  visit("recompute", config.recompute);
+  visit("recompute_method", config.recompute_method);
+  visit("recompute_layers", config.recompute_layers);
+  visit("optimizer", config.optimizer);
+  visit("parameter_bytes", by_kind<TensorKind>(config.parameter_bytes));
+  visit("gradient_bytes", by_kind<TensorKind>(config.gradient_bytes));
+  visit("activation_bytes", config.activation_bytes);
+  visit("dtype", config.format);
+  visit("flash_attention", config.flash_attention);
+  visit("causal", config.causal);
+  visit("dropout", config.dropout);
+  visit("offload_optimizer", config.offload_optimizer);
+  visit("offload_activations", config.offload_activations);
+  visit("expert_imbalance", config.expert_imbalance);
+  visit("expert_capacity", config.expert_capacity);
+  visit("expert_padding", config.expert_padding);
+  visit("sharp", config.sharp);
+  visit("overlap", by_kind<Traffic>(config.overlap));
+}
 
 /// Largest count of a configuration: ways, sequences, tokens.
 inline constexpr int64_t kMostTrainingCount = int64_t{1} << 31;

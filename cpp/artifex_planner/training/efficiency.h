@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "artifex_devices/cluster/cluster.h"
+#include "artifex_planner/fields.h"
 #include "artifex_planner/kind_names.h"
 
 namespace artifex_devices::planner {
@@ -58,6 +59,9 @@ struct Efficiency {
   std::array<SourcedNumber, kFactorCount> factors;
   double operator[](Factor factor) const noexcept { return factors[static_cast<size_t>(factor)].value; }
 };
+void visit_fields(FieldsOf<Efficiency> auto& efficiency, const auto& visit) {
+  for (size_t i = 0; i < efficiency.factors.size(); ++i) visit(kKindNames<Factor>[i].data(), efficiency.factors[i]);
+}
 
 /// The factor of products in a format; 4-bit ones count as 8-bit ones.
 constexpr Factor matmul_factor(MatmulFormat format) noexcept {

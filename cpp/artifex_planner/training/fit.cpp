@@ -50,31 +50,30 @@ void scale(Efficiency& efficiency, const Coefficient& coefficient, double by) {
   }
 }
 
-/// The steps with what does not depend on the factors.
-class MeasuredPricer {
- public:
-  explicit MeasuredPricer(const std::vector<MeasuredStep>& steps) : steps_(steps) {
-    for (const MeasuredStep& step : steps) {
-      models_.push_back(training_model(step.shape));
-      hardware_.push_back(training_hardware(*step.cluster));
-      links_.emplace_back(*step.cluster);
-      const std::string wrong = training_mistakes(step.shape, step.config, step.cluster->device_count());
-      if (!wrong.empty()) throw_error("fit: step {} is inconsistent: {}; correct it", models_.size() - 1, wrong);
-    }
+/// A step with what does not depend on the factors.
+struct PreparedStep {
+  const MeasuredStep& measured;
+  TrainingModel model;
+  TrainingHardware hardware;
+  TrainingLinks links;
+  double seconds(const Efficiency& efficiency) {
+    return training_seconds(model, measured.config, hardware, links, efficiency).total();
   }
-  double seconds(size_t i, const Efficiency& efficiency) {
-    return training_seconds(models_[i], steps_[i].config, hardware_[i], links_[i], efficiency).total();
-  }
-
- private:
-  const std::vector<MeasuredStep>& steps_;
-  std::vector<TrainingModel> models_;
-  std::vector<TrainingHardware> hardware_;
-  std::vector<TrainingLinks> links_;
 };
 
+std::vector<PreparedStep> prepared(const std::vector<MeasuredStep>& steps) {
+  std::vector<PreparedStep> result;
+  for (const MeasuredStep& step : steps) {
+    result.push_back(
+        {step, training_model(step.shape), training_hardware(*step.cluster), TrainingLinks(*step.cluster)});
+    const std::string wrong = training_mistakes(step.shape, step.config, step.cluster->device_count());
+    if (!wrong.empty()) throw_error("fit: step {} is inconsistent: {}; correct it", result.size() - 1, wrong);
+  }
+  return result;
+}
+
 /// The terms of a step at some factors: its seconds are their sum. The last one is what no coefficient scales.
-std::vector<double> terms_of(MeasuredPricer& pricer, size_t step, double seconds, const Efficiency& efficiency) {
+std::vector<double> terms_of(PreparedStep& step, double seconds, const Efficiency& efficiency) {
   std::vector<double> terms;
   double rest = seconds;
   for (const Coefficient& each : kCoefficients) {
@@ -83,7 +82,7 @@ std::vector<double> terms_of(MeasuredPricer& pricer, size_t step, double seconds
       double& number = value(more, factor);
       number = each.is_seconds ? std::max(number, kLeastSeconds) * (1 + kStep) : number / (1 + kStep);
     }
-    double slope = (pricer.seconds(step, more) - seconds) / kStep;
+    double slope = (step.seconds(more) - seconds) / kStep;
     if (each.is_seconds) {
       const double before = efficiency[each.factors[0]];
       slope *= kStep * std::max(before, kLeastSeconds) / (more[each.factors[0]] - before);
@@ -151,10 +150,10 @@ TrainingFit fit_training(const std::vector<MeasuredStep>& steps, const Efficienc
       throw_error("fit: step {} took {} seconds; expected a finite number above 0; correct it", i, steps[i].seconds);
     }
   }
-  MeasuredPricer pricer(steps);
+  std::vector<PreparedStep> prepared_steps = prepared(steps);
   const auto predict = [&](const Efficiency& efficiency) {
     std::vector<double> seconds;
-    for (size_t i = 0; i < steps.size(); ++i) seconds.push_back(pricer.seconds(i, efficiency));
+    for (PreparedStep& step : prepared_steps) seconds.push_back(step.seconds(efficiency));
     return seconds;
   };
   TrainingFit best{start, {}, predict(start)};
@@ -166,7 +165,7 @@ TrainingFit fit_training(const std::vector<MeasuredStep>& steps, const Efficienc
     check_interrupt();
     std::vector<TimedTerms> samples;
     for (size_t i = 0; i < steps.size(); ++i) {
-      samples.push_back({terms_of(pricer, i, predicted[i], current), steps[i].seconds});
+      samples.push_back({terms_of(prepared_steps[i], predicted[i], current), steps[i].seconds});
       for (size_t k = 0; k < counts.size(); ++k) {
         counts[k] = counts[k] || (!kCoefficients[k].is_seconds && samples.back().terms[k] > 1e-6 * predicted[i]) ||
                     (kCoefficients[k].is_seconds && samples.back().terms[k] > 0);

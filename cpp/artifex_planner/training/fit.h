@@ -23,6 +23,11 @@ struct TrainingFit {
   std::vector<Factor> fitted;     // factors that the steps depend on
   std::vector<double> predicted;  // seconds of each step with these factors
 };
+void visit_fields(FieldsOf<TrainingFit> auto& fit, const auto& visit) {
+  visit("efficiency", fit.efficiency);
+  visit("fitted", fit.fitted);
+  visit("predicted", fit.predicted);
+}
 
 /// Fits the efficiency of kernels and links to measured steps: the fractions for products (16 and 8 bits separately),
 /// attention (the same for both passes), memory, links and network (the same for rings and sums in switches), and the

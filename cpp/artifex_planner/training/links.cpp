@@ -30,19 +30,19 @@ double nvls_seconds(double bytes, const SwitchGroup& group, const Efficiency& ef
                             message_efficiency(bytes, efficiency[Factor::kNvls], efficiency[Factor::kLinksHalfBytes]);
 }
 
-Message message_of(Collective op) {
+MessageKind message_of(CollectiveOp op) {
   switch (op) {
-    case Collective::kReduceScatter:
-      return Message::kReduceScatter;
-    case Collective::kAllReduce:
-      return Message::kAllReduce;
-    case Collective::kAllToAll:
-      return Message::kAllToAll;
-    case Collective::kAllGather:
-    case Collective::kBroadcast:
+    case CollectiveOp::kReduceScatter:
+      return MessageKind::kReduceScatter;
+    case CollectiveOp::kAllReduce:
+      return MessageKind::kAllReduce;
+    case CollectiveOp::kAllToAll:
+      return MessageKind::kAllToAll;
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kBroadcast:
       break;
   }
-  return Message::kAllGather;
+  return MessageKind::kAllGather;
 }
 
 double reached(const TransferCost& cost, double bytes, const Efficiency& efficiency) {
@@ -62,7 +62,7 @@ double sharp_seconds(double bytes, const NodeGroup& group, const Efficiency& eff
   if (g > 1) {
     const double rate =
         message_efficiency(bytes, efficiency[Factor::kLinkFraction], efficiency[Factor::kLinksHalfBytes]);
-    for (const Collective op : {Collective::kReduceScatter, Collective::kAllGather}) {
+    for (const CollectiveOp op : {CollectiveOp::kReduceScatter, CollectiveOp::kAllGather}) {
       const TransferCost local = collective_costs(op, bytes, group.local).front();
       inside += local.transfer / rate;
       latency += local.latency;
@@ -103,7 +103,7 @@ const NodeGroup& TrainingLinks::placed(int64_t devices, int64_t stride) {
   return *found;
 }
 
-double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int64_t stride,
+double TrainingLinks::seconds(CollectiveOp op, double bytes, int64_t devices, int64_t stride,
                               const Efficiency& efficiency, bool sharp) {
   if (devices <= 1 || bytes <= 0 || !counts(message_of(op))) return 0;
   const NodeGroup& group = placed(devices, stride);
@@ -114,10 +114,10 @@ double TrainingLinks::seconds(Collective op, double bytes, int64_t devices, int6
   }
   // NCCL reduces in the switch for three devices or more.
   const auto* behind = std::get_if<SwitchGroup>(&group.local);
-  if (op == Collective::kAllReduce && devices > 2 && group.nodes == 1 && behind != nullptr && has_nvls_) {
+  if (op == CollectiveOp::kAllReduce && devices > 2 && group.nodes == 1 && behind != nullptr && has_nvls_) {
     best = std::min(best, nvls_seconds(bytes, *behind, efficiency));
   }
-  if (op == Collective::kAllReduce && sharp && group.nodes > 1) {
+  if (op == CollectiveOp::kAllReduce && sharp && group.nodes > 1) {
     best = std::min(best, sharp_seconds(bytes, group, efficiency));
   }
   return best;
@@ -137,21 +137,21 @@ double TrainingLinks::expert_seconds(double bytes, const TokenRoutes& routes, in
                                      const Efficiency& efficiency) {
   if (devices <= 1 || bytes <= 0) return 0;
   const double apart =
-      seconds(Collective::kAllToAll, static_cast<double>(devices) * bytes, devices, stride, efficiency);
+      seconds(CollectiveOp::kAllToAll, static_cast<double>(devices) * bytes, devices, stride, efficiency);
   const int64_t nodes = placed(devices, stride).nodes;
   const int64_t inside = devices / nodes;
   if (nodes == 1 || routes.copies <= 1) return apart;
   const auto n = static_cast<double>(nodes);
   const double reached_nodes = routes.nodes_reached(nodes);
   const double between =
-      seconds(Collective::kAllToAll, n * bytes * reached_nodes / routes.copies, nodes, stride * inside, efficiency);
+      seconds(CollectiveOp::kAllToAll, n * bytes * reached_nodes / routes.copies, nodes, stride * inside, efficiency);
   const double forwarded =
-      seconds(Collective::kAllToAll, static_cast<double>(inside) * bytes, inside, stride, efficiency);
+      seconds(CollectiveOp::kAllToAll, static_cast<double>(inside) * bytes, inside, stride, efficiency);
   return std::min(apart, std::max(between, forwarded));
 }
 
 double TrainingLinks::send_seconds(double bytes, int64_t stride, const Efficiency& efficiency) {
-  if (bytes <= 0 || !counts(Message::kSend)) return 0;
+  if (bytes <= 0 || !counts(MessageKind::kSend)) return 0;
   const NodeGroup& pair = placed(2, stride);
   if (pair.nodes > 1) return reached({"send", "network", pair.latency.step, bytes / pair.egress}, bytes, efficiency);
   double rate = 0;

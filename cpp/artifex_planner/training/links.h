@@ -27,7 +27,7 @@ struct TokenRoutes {
 inline bool may_have_sharp(const Cluster& cluster) { return cluster.inside().kind != NetworkKind::kTorus; }
 
 /// Messages that a profile can tell apart by their names.
-enum class Message : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kSend };
+enum class MessageKind : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kSend };
 inline constexpr int kMessageCount = 5;
 
 /// Groups of a cluster's devices whose ids are evenly spaced, with the links under them. Groups are computed at first
@@ -37,7 +37,7 @@ class TrainingLinks {
   explicit TrainingLinks(const Cluster& cluster);
 
   /// From now on messages of other kinds take no time. The sums of a step are then sums of one kind.
-  void count_only(Message kind) noexcept { only_ = kind; }
+  void count_only(MessageKind kind) noexcept { only_ = kind; }
 
   /// The group of `devices` ids 0, stride, 2 x stride and so on; nullptr where these are not a box of the cluster.
   const NodeGroup* group(int64_t devices, int64_t stride);
@@ -47,7 +47,7 @@ class TrainingLinks {
   /// Seconds of the cheapest algorithm, sums in the switch of a node among them and, with `sharp`, sums in the switches
   /// between nodes; `bytes` of the global array, as in collective_costs. Throws InvalidArgument where the group is not
   /// a box.
-  double seconds(Collective op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency,
+  double seconds(CollectiveOp op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency,
                  bool sharp = false);
   /// Seconds in which each device sends tokens to their experts, `bytes` of them with a copy for each of the `copies`
   /// experts of a token. Between nodes a node is sent a token once, whose copies then go over the links inside, at the
@@ -59,10 +59,10 @@ class TrainingLinks {
 
  private:
   const NodeGroup& placed(int64_t devices, int64_t stride);
-  bool counts(Message kind) const noexcept { return !only_ || *only_ == kind; }
+  bool counts(MessageKind kind) const noexcept { return !only_ || *only_ == kind; }
   const Cluster& cluster_;
   bool has_nvls_;  // switches add
-  std::optional<Message> only_;
+  std::optional<MessageKind> only_;
   std::map<std::pair<int64_t, int64_t>, std::optional<NodeGroup>> groups_;
 };
 

@@ -115,12 +115,18 @@ LocalParameters owned_parameters(const LocalParameters& parameters, const Traini
 
 std::array<double, 3> state_bytes(const LocalParameters& parameters, const TrainingConfig& config) noexcept {
   const LocalParameters owned = owned_parameters(parameters, config);
+  const auto part_from = [&](int zero) -> const TensorNumbers& {
+    return (config.zero >= zero ? owned : parameters).counts;
+  };
+  const TensorNumbers& values = part_from(3);
+  const TensorNumbers& gradients = part_from(2);
+  const TensorNumbers& states = part_from(1);
+  const TensorNumbers& of_optimizer = optimizer_bytes(config.optimizer);
   std::array<double, 3> sum{};
-  for (size_t i = 0; i < parameters.counts.size(); ++i) {
-    const auto part = [&](int from) { return (config.zero >= from ? owned : parameters).counts[i]; };
-    sum[0] += config.parameter_bytes[i] * part(3);
-    sum[1] += config.gradient_bytes[i] * part(2);
-    sum[2] += optimizer_bytes(config.optimizer, static_cast<TensorKind>(i)) * part(1);
+  for (size_t i = 0; i < values.size(); ++i) {
+    sum[0] += config.parameter_bytes[i] * values[i];
+    sum[1] += config.gradient_bytes[i] * gradients[i];
+    sum[2] += of_optimizer[i] * states[i];
   }
   return sum;
 }
@@ -171,7 +177,7 @@ double recomputed_layers(const TrainingConfig& config, const StageLayers& layers
   return to_real(std::min(config.recompute_layers, layers.total()));
 }
 
-double total(const StageMemory& memory) noexcept { return std::accumulate(memory.begin(), memory.end(), 0.0); }
+int64_t total(const StageMemory& memory) noexcept { return std::accumulate(memory.begin(), memory.end(), int64_t{0}); }
 
 double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                          int64_t stage) noexcept {
@@ -223,25 +229,21 @@ StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config,
 }
 
 StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept {
-  const std::array<double, 3> states = state_bytes(holds.parameters, config);
-  StageMemory memory{};
-  std::ranges::copy(states, memory.begin());
-  if (config.offload_optimizer) memory[static_cast<size_t>(MemoryPart::kOptimizer)] = 0;
+  auto [parameters, gradients, optimizer] = state_bytes(holds.parameters, config);
+  if (config.offload_optimizer) optimizer = 0;
   if (sends_gradients_at_once(config)) {
-    double& gradients = memory[static_cast<size_t>(MemoryPart::kGradients)];
     const LocalParameters::Bytes layer = owned_parameters(holds.largest_layer, config).bytes(config.gradient_bytes);
     gradients = std::min(gradients, 2 * (layer.dense + layer.experts));  // one is reduced, one moves
   }
-  memory[static_cast<size_t>(MemoryPart::kActivations)] =
-      config.offload_activations ? holds.offloaded : holds.activations;
-  double& working = memory[static_cast<size_t>(MemoryPart::kWorking)];
-  working = holds.recomputing;
+  const double activations = config.offload_activations ? holds.offloaded : holds.activations;
+  double working = holds.recomputing;
   // One layer computes and the next is gathered.
   if (config.zero == 3) {
     const LocalParameters::Bytes gathered = holds.largest_layer.bytes(config.parameter_bytes);
     working += 2 * (gathered.dense + gathered.experts);
   }
-  return memory;
+  return {whole_bytes(parameters), whole_bytes(gradients), whole_bytes(optimizer), whole_bytes(activations),
+          whole_bytes(working)};
 }
 
 TrainingHardware training_hardware(const Cluster& cluster, std::string_view operation) {
@@ -259,17 +261,16 @@ double offloaded_bytes(const StageHolds& holds, const TrainingConfig& config) no
   double sum = config.offload_activations ? holds.activations - holds.offloaded : 0;
   if (!config.offload_optimizer) return sum;
   const LocalParameters own = config.zero == 0 ? holds.parameters : owned_parameters(holds.parameters, config);
-  for (size_t i = 0; i < own.counts.size(); ++i) {
-    const double state = optimizer_bytes(config.optimizer, static_cast<TensorKind>(i));
-    sum += own.counts[i] * (state + config.gradient_bytes[i]);
-  }
+  const TensorNumbers& of_optimizer = optimizer_bytes(config.optimizer);
+  for (size_t i = 0; i < own.counts.size(); ++i) sum += own.counts[i] * (of_optimizer[i] + config.gradient_bytes[i]);
   return sum;
 }
 
-double fullest_host(const std::vector<double>& stages, const TrainingConfig& config, const TrainingHardware& hardware) {
+int64_t fullest_host(const std::vector<double>& stages, const TrainingConfig& config,
+                     const TrainingHardware& hardware) {
   const int64_t devices = config.devices();
   const int64_t of_host = std::min(hardware.devices_per_host, devices);
-  if (!hardware.has_consecutive_hosts) return to_real(of_host) * std::ranges::max(stages);
+  if (!hardware.has_consecutive_hosts) return whole_bytes(to_real(of_host) * std::ranges::max(stages));
   const int64_t of_stage = devices / config.pipeline;
   const auto bytes_of = [&](int64_t host) {
     double sum = 0;
@@ -289,7 +290,7 @@ double fullest_host(const std::vector<double>& stages, const TrainingConfig& con
       if (host * of_host < devices) most = std::max(most, bytes_of(host));
     }
   }
-  return most;
+  return whole_bytes(most);
 }
 
 }  // namespace artifex_devices::planner

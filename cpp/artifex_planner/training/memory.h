@@ -73,8 +73,8 @@ double expert_tokens(const TrainingModel& model, const TrainingConfig& config) n
 double recomputed_layers(const TrainingConfig& config, const StageLayers& layers) noexcept;
 
 /// Bytes by part, of one stage.
-using StageMemory = std::array<double, kMemoryPartCount>;
-double total(const StageMemory& memory) noexcept;
+using StageMemory = std::array<int64_t, kMemoryPartCount>;
+int64_t total(const StageMemory& memory) noexcept;
 
 /// Memory of a stage before the optimizer, ZeRO and offloading are chosen.
 struct StageHolds {
@@ -91,6 +91,7 @@ StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config,
 inline bool sends_gradients_at_once(const TrainingConfig& config) noexcept {
   return config.offload_optimizer && config.zero >= 2;
 }
+/// Each part is rounded to whole bytes, so that searches and plans add up the same numbers.
 StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept;
 /// Bytes of activations that a stage holds at the same time without offloading.
 double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
@@ -114,6 +115,13 @@ double offloaded_bytes(const StageHolds& holds, const TrainingConfig& config) no
 /// Bytes in the memory of the fullest host, given the bytes of one device of each stage. Hosts have consecutive
 /// devices. In a torus, hosts are blocks, and all devices of a host count as devices of the fullest stage. Example: two
 /// stages of 4 devices, with 3 and 1 bytes per device, use 3 x 4 + 1 x 4 = 16 bytes on a host of 8 devices.
-double fullest_host(const std::vector<double>& stages, const TrainingConfig& config, const TrainingHardware& hardware);
+int64_t fullest_host(const std::vector<double>& stages, const TrainingConfig& config, const TrainingHardware& hardware);
+
+/// The nearest whole number of bytes, halves upwards; at most 2^60, so that a few of them can be added. `bytes` is not
+/// negative. Searches round so often that std::llround, which is a call, takes too long.
+constexpr int64_t whole_bytes(double bytes) noexcept {
+  if (bytes < 0x1p52) return static_cast<int64_t>(bytes + 0.5);  // larger numbers have no fraction
+  return static_cast<int64_t>(bytes < 0x1p60 ? bytes : 0x1p60);
+}
 
 }  // namespace artifex_devices::planner

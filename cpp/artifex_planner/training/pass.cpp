@@ -98,18 +98,18 @@ double PassPricer::elementwise_seconds(LayerKind kind, bool is_backward) const {
   return (is_backward ? 2 : 1) * all / (rates_.memory_bandwidth * efficiency_[Factor::kMemory]);
 }
 
-double PassPricer::tensor_seconds(Collective op, double bytes) {
+double PassPricer::tensor_seconds(CollectiveOp op, double bytes) {
   return links_.seconds(op, bytes, config_.tensor, 1, efficiency_);
 }
 
 void PassPricer::add_region(PassSeconds& pass, double bytes, bool is_backward) {
   if (config_.tensor == 1) return;
   if (!config_.sequence_parallel) {
-    pass.tensor += tensor_seconds(Collective::kAllReduce, bytes);
+    pass.tensor += tensor_seconds(CollectiveOp::kAllReduce, bytes);
     return;
   }
-  const double gather = tensor_seconds(Collective::kAllGather, bytes);
-  pass.tensor += gather + tensor_seconds(Collective::kReduceScatter, bytes);
+  const double gather = tensor_seconds(CollectiveOp::kAllGather, bytes);
+  pass.tensor += gather + tensor_seconds(CollectiveOp::kReduceScatter, bytes);
   // The backward pass gathers the region's input again, at the same time as the product that does not need it
   // (arXiv:2205.05198, section 4.2.2).
   if (is_backward) pass.tensor_beside += gather;
@@ -131,15 +131,15 @@ double PassPricer::context_seconds(bool is_backward) {
       return (c - 1) * links_.send_seconds((is_backward ? 2 : 1) * keys, config_.tensor, efficiency_);
     case ContextMethod::kAllGather: {
       const double gather =
-          links_.seconds(Collective::kAllGather, c * keys, config_.context, config_.tensor, efficiency_);
+          links_.seconds(CollectiveOp::kAllGather, c * keys, config_.context, config_.tensor, efficiency_);
       if (!is_backward) return gather;
       return gather +
-             links_.seconds(Collective::kReduceScatter, c * keys, config_.context, config_.tensor, efficiency_);
+             links_.seconds(CollectiveOp::kReduceScatter, c * keys, config_.context, config_.tensor, efficiency_);
     }
     case ContextMethod::kAllToAll: {
       const double queries = act * tokens_ * to_real(shape.heads * shape.head_dim) / to_real(config_.tensor);
       const auto moved = [&](double bytes) {
-        return links_.seconds(Collective::kAllToAll, c * bytes, config_.context, config_.tensor, efficiency_);
+        return links_.seconds(CollectiveOp::kAllToAll, c * bytes, config_.context, config_.tensor, efficiency_);
       };
       return 2 * moved(queries) + moved(keys);
     }
@@ -188,9 +188,9 @@ PassSeconds PassPricer::embedding(bool is_backward) {
   pass.elementwise = (is_backward ? 2 : 1) * 2 * stream / (rates_.memory_bandwidth * efficiency_[Factor::kMemory]);
   if (!is_backward && config_.tensor > 1) {
     pass.tensor =
-        tensor_seconds(config_.sequence_parallel ? Collective::kReduceScatter : Collective::kAllReduce, stream);
+        tensor_seconds(config_.sequence_parallel ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce, stream);
   } else if (config_.tensor > 1 && config_.sequence_parallel) {
-    pass.tensor = tensor_seconds(Collective::kAllGather, stream);
+    pass.tensor = tensor_seconds(CollectiveOp::kAllGather, stream);
   }
   return pass;
 }
@@ -205,9 +205,9 @@ PassSeconds PassPricer::head(bool is_backward) {
   pass.elementwise = tokens_ * columns * 8 / (rates_.memory_bandwidth * efficiency_[Factor::kMemory]);
   const double stream = tokens_ * to_real(model_.shape.embed) * config_.activation_bytes;
   if (config_.tensor > 1 && config_.sequence_parallel) {
-    pass.tensor = tensor_seconds(is_backward ? Collective::kReduceScatter : Collective::kAllGather, stream);
+    pass.tensor = tensor_seconds(is_backward ? CollectiveOp::kReduceScatter : CollectiveOp::kAllGather, stream);
   } else if (config_.tensor > 1 && is_backward) {
-    pass.tensor = tensor_seconds(Collective::kAllReduce, stream);
+    pass.tensor = tensor_seconds(CollectiveOp::kAllReduce, stream);
   }
   return pass;
 }

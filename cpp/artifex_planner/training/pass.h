@@ -39,7 +39,7 @@ class PassPricer {
   double products(const std::vector<LayerProduct>& all, double tokens, int64_t tensor, bool is_backward) const;
   void add_attention(PassSeconds& pass, bool is_backward) const;
   double elementwise_seconds(LayerKind kind, bool is_backward) const;
-  double tensor_seconds(Collective op, double bytes);
+  double tensor_seconds(CollectiveOp op, double bytes);
   /// A sharded region's communication, in and out: all-reduces, or gathers and reduce-scatters between shards.
   void add_region(PassSeconds& pass, double bytes, bool is_backward);
   double context_seconds(bool is_backward);

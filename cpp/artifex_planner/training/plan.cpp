@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/throw_error.h"
@@ -56,22 +57,28 @@ TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster
   }
   TrainingLinks links(cluster);
   TrainingPlan plan;
-  plan.config = config;
-  const std::vector<StageLayers> stages = layers_of_stages(model, config);
-  for (size_t i = 0; i < stages.size(); ++i) {
-    const StageHolds holds = stage_holds(model, config, stages[i], static_cast<int64_t>(i));
-    plan.stages.push_back(
-        {stages[i], stage_memory(holds, config), holds.parameters.total(), offloaded_bytes(holds, config)});
-  }
-  std::vector<double> on_hosts;
-  for (const TrainingStage& stage : plan.stages) on_hosts.push_back(stage.host);
-  plan.host_memory = fullest_host(on_hosts, config, hardware);
+  plan.devices = config.devices();
+  plan.microbatches = config.microbatches();
   plan.roofline = training_seconds(model, config, hardware, links, ideal_efficiency());
-  plan.expected = training_seconds(model, config, hardware, links, efficiency);
+  StepPricer pricer(model, hardware, links, efficiency);
+  plan.expected = pricer.seconds(config);
+  const StageSlots& slots = pricer.slots(config);
+  std::vector<double> on_hosts;
+  for (size_t i = 0; i < slots.stages.size(); ++i) {
+    const StageHolds holds = stage_holds(model, config, slots.stages[i], static_cast<int64_t>(i));
+    on_hosts.push_back(offloaded_bytes(holds, config));
+    plan.stages.push_back({slots.stages[i].total(), std::llround(holds.parameters.total()), stage_memory(holds, config),
+                           slots.slots[i].forward, slots.slots[i].backward, whole_bytes(on_hosts.back())});
+    plan.memory = std::max(plan.memory, total(plan.stages.back().memory));
+  }
+  plan.available = hardware.device.memory_bytes;
+  plan.host_memory = fullest_host(on_hosts, config, hardware);
+  if (plan.host_memory > 0 && hardware.host_memory > 0) {
+    plan.host_available = static_cast<int64_t>(hardware.host_memory);
+  }
   plan.model_flops = model_flops(model, static_cast<double>(config.batch), static_cast<double>(config.sequence));
   plan.executed_flops = plan.model_flops * (1 + recomputed_part(model, config));
   plan.peak_flops = hardware.device.peak_flops[static_cast<size_t>(config.format)].value_or(0);
-  plan.available = static_cast<double>(hardware.device.memory_bytes);
   plan.bubble_fraction =
       static_cast<double>(config.pipeline - 1) / static_cast<double>(config.chunks * config.microbatches());
   return plan;

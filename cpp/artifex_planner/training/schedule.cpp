@@ -45,9 +45,9 @@ std::vector<Pass> order_of(const PipelineShape& shape, int64_t stage) {
 }
 
 /// End times of passes; below 0 where a pass has not run.
-class Ends {
+class EndTimes {
  public:
-  explicit Ends(const PipelineShape& shape)
+  explicit EndTimes(const PipelineShape& shape)
       : shape_(shape),
         stages_(static_cast<int64_t>(shape.forward.size())),
         ends_(static_cast<size_t>(2 * stages_ * shape.chunks * shape.microbatches), -1) {}
@@ -113,7 +113,7 @@ std::vector<PipelineTask> pipeline_timeline(const PipelineShape& shape) {
   for (size_t i = 0; i < stages; ++i) orders.push_back(order_of(shape, static_cast<int64_t>(i)));
   std::vector<size_t> next(stages, 0);
   std::vector<double> free(stages, 0);
-  Ends ends(shape);
+  EndTimes ends(shape);
   std::vector<PipelineTask> tasks;
   for (bool has_run = true; has_run;) {
     has_run = false;

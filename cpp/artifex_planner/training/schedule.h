@@ -17,6 +17,14 @@ struct PipelineTask {
   double start = 0;
   double end = 0;
 };
+void visit_fields(FieldsOf<PipelineTask> auto& task, const auto& visit) {
+  visit("stage", task.stage);
+  visit("microbatch", task.microbatch);
+  visit("chunk", task.chunk);
+  visit("is_backward", task.is_backward);
+  visit("start", task.start);
+  visit("end", task.end);
+}
 
 /// Shape of a pipeline. `forward` and `backward` are seconds of all chunks of each stage for one microbatch.
 struct PipelineShape {

@@ -30,12 +30,12 @@ class FullestStage {
       holds_.push_back(stage_holds(model_, config, stages[i], static_cast<int64_t>(i)));
     }
   }
-  double memory(const TrainingConfig& config) const {
-    double most = 0;
+  int64_t memory(const TrainingConfig& config) const {
+    int64_t most = 0;
     for (const StageHolds& each : holds_) most = std::max(most, total(stage_memory(each, config)));
     return most;
   }
-  double host(const TrainingConfig& config) {
+  int64_t host(const TrainingConfig& config) {
     if (!config.offload_optimizer && !config.offload_activations) return 0;
     on_hosts_.clear();
     for (const StageHolds& each : holds_) on_hosts_.push_back(offloaded_bytes(each, config));
@@ -60,8 +60,9 @@ TrainingConfig with(TrainingConfig config, const StateChoice& states, const Offl
 
 /// Fraction of its limits that a candidate needs: above 1 it does not fit. Bytes where devices have no limit.
 double fullness(const TrainingCandidate& candidate, const TrainingSpace& space) {
-  const double device = space.memory_limit > 0 ? candidate.memory / space.memory_limit : candidate.memory;
-  return space.host_limit > 0 ? std::max(device, candidate.host / space.host_limit) : device;
+  const double memory = to_real(candidate.memory);
+  const double device = space.memory_limit > 0 ? memory / space.memory_limit : memory;
+  return space.host_limit > 0 ? std::max(device, to_real(candidate.host) / space.host_limit) : device;
 }
 
 /// Whether `a` is at least as good as `b` in all respects.
@@ -163,7 +164,7 @@ class Searcher {
       return;
     }
     const TrainingCandidate candidate{config, 0, fullest_.memory(config), fullest_.host(config)};
-    if (candidate.memory > space_.memory_limit || (space_.host_limit > 0 && candidate.host > space_.host_limit)) {
+    if (!fits(candidate, space_)) {
       ++found_.too_large;
       if (found_.options.empty()) add_nearest(candidate);
       return;
@@ -230,6 +231,11 @@ class Searcher {
 };
 
 }  // namespace
+
+bool fits(const TrainingCandidate& candidate, const TrainingSpace& space) noexcept {
+  return to_real(candidate.memory) <= space.memory_limit &&
+         (space.host_limit <= 0 || to_real(candidate.host) <= space.host_limit);
+}
 
 TrainingSearch search_training(const TrainingModel& model, const Cluster& cluster, const TrainingSpace& space,
                                const Efficiency& efficiency, const std::function<void(int64_t)>& report) {

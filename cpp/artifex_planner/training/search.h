@@ -14,9 +14,18 @@ namespace artifex_devices::planner {
 struct TrainingCandidate {
   TrainingConfig config;
   double seconds = 0;  // 0: not priced
-  double memory = 0;   // bytes of a device of the fullest stage
-  double host = 0;     // bytes of the fullest host
+  int64_t memory = 0;  // bytes of a device of the fullest stage
+  int64_t host = 0;    // bytes of the fullest host
 };
+void visit_fields(FieldsOf<TrainingCandidate> auto& candidate, const auto& visit) {
+  visit("config", candidate.config);
+  visit("devices", candidate.config.devices());
+  visit("seconds", candidate.seconds);
+  visit("memory", candidate.memory);
+  visit("host", candidate.host);
+}
+/// Whether it needs no more than the limits of a space.
+bool fits(const TrainingCandidate& candidate, const TrainingSpace& space) noexcept;
 
 /// Results of a search. `options` and `front` fit in memory.
 struct TrainingSearch {
@@ -29,6 +38,16 @@ struct TrainingSearch {
   int64_t skipped = 0;                     // fit, but are known not to be the best: see search_training()
   int64_t priced = 0;
 };
+void visit_fields(FieldsOf<TrainingSearch> auto& search, const auto& visit) {
+  visit("options", search.options);
+  visit("front", search.front);
+  visit("nearest", search.nearest);
+  visit("combinations", search.combinations);
+  visit("consistent", search.consistent);
+  visit("too_large", search.too_large);
+  visit("skipped", search.skipped);
+  visit("priced", search.priced);
+}
 
 /// Searches the whole space. Exact: a combination is skipped only where a lower bound of its seconds (its FLOPs at the
 /// reached rate and the bubble of equal stages, or the seconds that ZeRO and offloading do not change) is not below the

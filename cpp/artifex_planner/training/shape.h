@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_planner/fields.h"
 #include "artifex_planner/kind_names.h"
 
 namespace artifex_devices::planner {
@@ -76,6 +77,47 @@ struct TransformerShape {
   bool embedding_norm = false;   // a norm after the embedding (BLOOM)
   bool parallel_layers = false;  // attention and MLP read the same input (GPT-NeoX, Falcon, PaLM)
 };
+void visit_fields(FieldsOf<TransformerShape> auto& shape, const auto& visit) {
+  visit("name", shape.name);
+  visit("layers", shape.layers);
+  visit("embed", shape.embed);
+  visit("mlp", shape.mlp);
+  visit("heads", shape.heads);
+  visit("kv_heads", shape.kv_heads);
+  visit("head_dim", shape.head_dim);
+  visit("vocab", shape.vocab);
+  visit("experts", shape.experts);
+  visit("experts_per_token", shape.experts_per_token);
+  visit("shared_experts", shape.shared_experts);
+  visit("shared_mlp", shape.shared_mlp);
+  visit("dense_layers", shape.dense_layers);
+  visit("dense_mlp", shape.dense_mlp);
+  visit("expert_period", shape.expert_period);
+  visit("expert_groups", shape.expert_groups);
+  visit("groups_per_token", shape.groups_per_token);
+  visit("q_lora_rank", shape.q_lora_rank);
+  visit("kv_lora_rank", shape.kv_lora_rank);
+  visit("rope_head_dim", shape.rope_head_dim);
+  visit("nope_head_dim", shape.nope_head_dim);
+  visit("value_head_dim", shape.value_head_dim);
+  visit("window", shape.window);
+  visit("full_attention_period", shape.full_attention_period);
+  visit("positions", shape.positions);
+  visit("prediction_layers", shape.prediction_layers);
+  visit("norms_per_layer", shape.norms_per_layer);
+  visit("norm", shape.norm);
+  visit("tied_embeddings", shape.tied_embeddings);
+  visit("gated_mlp", shape.gated_mlp);
+  visit("qkv_bias", shape.qkv_bias);
+  visit("attention_out_bias", shape.attention_out_bias);
+  visit("mlp_bias", shape.mlp_bias);
+  visit("head_bias", shape.head_bias);
+  visit("router_bias", shape.router_bias);
+  visit("shared_gate", shape.shared_gate);
+  visit("query_key_norm", shape.query_key_norm);
+  visit("embedding_norm", shape.embedding_norm);
+  visit("parallel_layers", shape.parallel_layers);
+}
 
 enum class LayerKind : uint8_t { kDense, kExperts };
 
@@ -102,6 +144,19 @@ struct ShapeParameters {
   int64_t expert_layer = 0;   // elements of one; 0 where there are no experts
   int64_t total() const { return embedding + layers + final_norm + head; }
 };
+void visit_fields(FieldsOf<ShapeParameters> auto& sums, const auto& visit) {
+  visit("total", sums.total());
+  visit("active", sums.active);
+  visit("embedding", sums.embedding);
+  visit("layers", sums.layers);
+  visit("final_norm", sums.final_norm);
+  visit("head", sums.head);
+  visit("prediction", sums.prediction);
+  visit("dense_layers", sums.dense_layers);
+  visit("expert_layers", sums.expert_layers);
+  visit("dense_layer", sums.dense_layer);
+  visit("expert_layer", sums.expert_layer);
+}
 
 /// All that is wrong, one text each: sizes below their minimum, sizes that do not fit each other, 2^62 parameters or
 /// more. Empty for a good shape.

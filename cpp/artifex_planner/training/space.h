@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "artifex_planner/fields.h"
 #include "artifex_planner/training/config.h"
 
 namespace artifex_devices::planner {
@@ -32,6 +33,29 @@ struct TrainingSpace {
   double host_limit = 0;           // bytes of a host; 0: not limited
   size_t top = 5;
 };
+void visit_fields(FieldsOf<TrainingSpace> auto& space, const auto& visit) {
+  visit("base", space.base);
+  visit("devices", space.devices);
+  visit("tensor", space.tensor);
+  visit("context", space.context);
+  visit("pipeline", space.pipeline);
+  visit("chunks", space.chunks);
+  visit("expert", space.expert);
+  visit("microbatch", space.microbatch);
+  visit("zero_shards", space.zero_shards);
+  visit("context_method", space.context_method);
+  visit("zero", space.zero);
+  visit("optimizer", space.optimizer);
+  visit("recompute", space.recompute);
+  visit("recompute_parts", space.recompute_parts);
+  visit("recompute_layers", space.recompute_layers);
+  visit("offload_optimizer", space.offload_optimizer);
+  visit("offload_activations", space.offload_activations);
+  visit("interleaved_overlap", space.interleaved_overlap);
+  visit("memory_limit", space.memory_limit);
+  visit("host_limit", space.host_limit);
+  visit("top", space.top);
+}
 
 /// Throws InvalidArgument for choices that no configuration may have, all of them in one text.
 void check_space(const TrainingSpace& space);

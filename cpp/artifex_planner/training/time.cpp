@@ -12,13 +12,7 @@ double TrainingSeconds::total() const noexcept { return std::accumulate(parts.be
 
 TrainingSeconds training_seconds(const TrainingModel& model, const TrainingConfig& config,
                                  const TrainingHardware& hardware, TrainingLinks& links, const Efficiency& efficiency) {
-  StepPricer pricer(model, hardware, links, efficiency);
-  TrainingSeconds step = pricer.seconds(config);
-  for (const StageSlot& slot : pricer.slots(config).slots) {
-    step.forward.push_back(slot.forward);
-    step.backward.push_back(slot.backward);
-  }
-  return step;
+  return StepPricer(model, hardware, links, efficiency).seconds(config);
 }
 
 namespace {
@@ -227,7 +221,7 @@ HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& 
   const double repeats = config.zero >= 2 ? to_real(config.microbatches()) : 1;
   double reduce = 0;
   double gather = 0;
-  const auto seconds = [&](Collective op, double bytes, int64_t devices, int64_t stride) {
+  const auto seconds = [&](CollectiveOp op, double bytes, int64_t devices, int64_t stride) {
     return links_.seconds(op, bytes, devices, stride, efficiency_, config.sharp);
   };
   const auto add = [&](double gradient_bytes, double parameter_bytes, int64_t shards, int64_t replicas,
@@ -235,13 +229,13 @@ HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& 
     const double gradients = gradient_bytes / messages;
     const double values = parameter_bytes / messages;
     if (config.zero == 0) {
-      reduce += messages * seconds(Collective::kAllReduce, gradients, shards * replicas, stride);
+      reduce += messages * seconds(CollectiveOp::kAllReduce, gradients, shards * replicas, stride);
       return;
     }
-    reduce += messages * repeats * seconds(Collective::kReduceScatter, gradients, shards, stride);
-    reduce += messages * seconds(Collective::kAllReduce, gradients / to_real(shards), replicas, stride * shards);
+    reduce += messages * repeats * seconds(CollectiveOp::kReduceScatter, gradients, shards, stride);
+    reduce += messages * seconds(CollectiveOp::kAllReduce, gradients / to_real(shards), replicas, stride * shards);
     const double times = config.zero == 3 ? 2 * to_real(config.microbatches()) : 1;
-    gather += messages * times * seconds(Collective::kAllGather, values, shards, stride);
+    gather += messages * times * seconds(CollectiveOp::kAllGather, values, shards, stride);
   };
   const int64_t all = config.context * config.data;
   const LocalParameters::Bytes gradients = parameters.bytes(config.gradient_bytes);
@@ -266,10 +260,10 @@ HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& 
 /// memory.
 double StepPricer::update(const TrainingConfig& config, const StageLayers& layers) const {
   const LocalParameters own = owned(config, layers);
+  const TensorNumbers& states = optimizer_bytes(config.optimizer);
   double bytes = 0;
   for (size_t i = 0; i < own.counts.size(); ++i) {
-    const double state = optimizer_bytes(config.optimizer, static_cast<TensorKind>(i));
-    bytes += own.counts[i] * (config.gradient_bytes[i] + 2 * state + config.parameter_bytes[i]);
+    bytes += own.counts[i] * (config.gradient_bytes[i] + 2 * states[i] + config.parameter_bytes[i]);
   }
   if (!config.offload_optimizer) return bytes / (hardware_.device.memory_bandwidth * efficiency_[Factor::kMemory]);
   const double rate = efficiency_[Factor::kHostMemory];

@@ -40,12 +40,16 @@ inline constexpr std::array<std::string_view, 13> kKindNames<TimePart>{
 struct TrainingSeconds {
   std::array<double, kTimePartCount> parts{};  // exposed: they sum to the step
   std::array<double, kTrafficCount> hidden{};  // behind computation
-  std::vector<double> forward;                 // of a microbatch, for each stage
-  std::vector<double> backward;                // the same, recomputation included
   double total() const noexcept;
   double& operator[](TimePart part) noexcept { return parts[static_cast<size_t>(part)]; }
   double operator[](TimePart part) const noexcept { return parts[static_cast<size_t>(part)]; }
 };
+
+void visit_fields(FieldsOf<TrainingSeconds> auto& seconds, const auto& visit) {
+  visit("parts", by_kind<TimePart>(seconds.parts));
+  visit("hidden", by_kind<Traffic>(seconds.hidden));
+  visit("total", seconds.total());
+}
 
 /// Seconds of a step. Stages run at once; the slowest sets the pace, and the bubble is the time for which it waits
 /// ((p - 1) / v microbatches where stages are equal; Narayanan et al. 2021, arXiv:2104.04473). Throws Unavailable for a
@@ -96,7 +100,7 @@ class StepPricer {
   StepPricer(const TrainingModel& model, const TrainingHardware& hardware, TrainingLinks& links,
              const Efficiency& efficiency);
 
-  /// Returns the result of training_seconds() without the seconds of each stage.
+  /// Returns the result of training_seconds().
   TrainingSeconds seconds(const TrainingConfig& config);
   /// The part of the step that does not depend on ZeRO, the optimizer and offloading: a lower bound of its seconds.
   double least_seconds(const TrainingConfig& config) { return slots(config).step.total(); }

@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "artifex_devices/partition/reshard_check.h"
+#include "artifex_devices/sharding/mesh.h"
 #include "artifex_planner/collective/plan.h"
+#include "artifex_planner/cost/position_ranges.h"
 #include "artifex_planner/reshard/plan.h"
 #include "bind_planner.h"
+#include "struct_caster.h"
 
 namespace artifex_devices::planner::bindings {
 namespace {
@@ -19,31 +22,11 @@ py::array_t<int64_t> ndarray_of(const std::vector<int64_t>& values) {
   return py::array_t<int64_t>(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
-/// The arguments of artifex_devices.planner.PlanStep.
-py::tuple step_arguments(const PlannedReshardStep& step) {
-  return py::make_tuple(std::string(step.move), step.text, step.devices, step.bytes_received, step.busiest_bytes,
-                        py::make_tuple(step.shard_bytes, step.shard_bytes_after),
-                        step.price ? py::object(estimate_arguments(*step.price)) : py::none(), step.why_no_price);
-}
-
-py::dict strategy_dict(PlannedStrategy plan, const std::shared_ptr<Sharding>& destination) {
-  py::dict result;
-  result["way"] = std::string(to_string(plan.strategy));
-  py::list steps;
-  for (const PlannedReshardStep& step : plan.steps) steps.append(step_arguments(step));
-  result["steps"] = std::move(steps);
-  result["bytes_received"] = plan.bytes_received;
-  result["busiest_bytes"] = plan.busiest_bytes;
-  result["count_bytes"] = py::cpp_function([bytes_in = std::move(plan.bytes_in), destination] {
+/// Counts the bytes of each device when it is called: (ids, bytes).
+py::cpp_function counter(std::function<std::vector<int64_t>()> bytes_in, const std::shared_ptr<Sharding>& destination) {
+  return [bytes_in = std::move(bytes_in), destination] {
     return py::make_tuple(ndarray_of(device_ids(*destination)), ndarray_of(run_blocking(bytes_in)));
-  });
-  py::dict links;
-  for (const auto& [link, bytes] : plan.bytes_by_link) links[py::str(std::string(link))] = bytes;
-  result["bytes_by_link"] = std::move(links);
-  result["bytes_copied"] = plan.bytes_copied;
-  result["peak_bytes"] = plan.peak_bytes;
-  result["is_cheapest"] = plan.is_cheapest;
-  return result;
+  };
 }
 
 py::dict reshard_dict(const std::vector<int64_t>& global_shape, int64_t itemsize,
@@ -54,17 +37,9 @@ py::dict reshard_dict(const std::vector<int64_t>& global_shape, int64_t itemsize
   ReshardRequest request{cluster.value_or(nullptr), memory_limit, {}};
   if (strategy) request.strategy = *strategy == "copies" ? ReshardStrategy::kCopies : ReshardStrategy::kCollectives;
   PlannedReshard planned = run_blocking([&] { return plan_reshard(shape, itemsize, *source, *destination, request); });
-  py::dict result;
-  result["cluster"] = py::cast(std::const_pointer_cast<Cluster>(planned.cluster));  // None where there is none
-  const ReshardLowerBound& bound = planned.lower_bound;
-  result["lower_bound"] =
-      py::make_tuple(bound.total_bytes, bound.busiest_bytes, py::tuple(py::cast(bound.host_bytes)), bound.seconds);
-  result["plan"] = strategy_dict(std::move(planned.plan), destination);
-  result["other"] =
-      planned.other ? py::object(strategy_dict(*std::move(planned.other), destination)) : py::object(py::none());
-  result["why_no_other"] = planned.why_no_other;
-  result["xla_gathers"] = planned.xla_gathers;
-  result["why_xla_is_not_known"] = planned.why_xla_is_not_known;
+  py::dict result = to_python(planned);
+  result["plan"]["count_bytes"] = counter(std::move(planned.plan.bytes_in), destination);
+  if (planned.other) result["other"]["count_bytes"] = counter(std::move(planned.other->bytes_in), destination);
   return result;
 }
 
@@ -96,26 +71,6 @@ py::list reshard_copies(const std::vector<int64_t>& global_shape, int64_t itemsi
   return result;
 }
 
-py::dict collective_dict(const std::string& op, double bytes, const std::shared_ptr<Cluster>& cluster,
-                         const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups,
-                         const PermutePairs& pairs) {
-  const PlannedCollective planned =
-      run_blocking([&] { return plan_collective(op, bytes, *cluster, axes, std::move(groups), pairs); });
-  py::list costs;
-  for (const TransferCost& cost : planned.costs) {
-    costs.append(py::make_tuple(estimate_arguments(cost), cost.is_bound));
-  }
-  const CollectiveBound& bound = planned.bound;
-  py::dict result;
-  result["devices"] = planned.devices;
-  result["groups"] = planned.groups;
-  result["costs"] = std::move(costs);
-  result["bytes"] = py::make_tuple(planned.bytes.received, planned.bytes.peak);
-  result["lower_bound"] = py::make_tuple(bound.device_bytes, bound.chip_bytes, bound.slice_bytes, planned.bound_seconds,
-                                         planned.why_no_bound_seconds);
-  return result;
-}
-
 }  // namespace
 
 void bind_reshard(py::module_& module) {
@@ -132,20 +87,35 @@ They hold the id of the device, and the number of bytes that it must receive at 
              py::arg("destination"), py::arg("cluster"),
              "Returns (source device, destination device, (begin, end) of each dimension, bytes) of every "
              "direct copy.");
-  module.def("plan_collective", &collective_dict, py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"),
-             py::arg("groups"), py::arg("pairs"),
-             R"(Returns a dict of the algorithms for one collective, fastest first, and of its lower bound.
+  module.def(
+      "plan_collective",
+      [](const std::string& op, double bytes, const std::shared_ptr<Cluster>& cluster,
+         const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups, const PermutePairs& pairs) {
+        return run_blocking([&] { return plan_collective(op, bytes, *cluster, axes, std::move(groups), pairs); });
+      },
+      py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"), py::arg("groups"), py::arg("pairs"),
+      R"(Returns a dict of the algorithms for one collective, fastest first, and of its lower bound.
 
 `groups` lists the ids of the devices in each group; if it is empty, the groups along `axes` of the cluster are used.
 )");
   module.def(
-      "collective_bytes",
-      [](const std::string& op, double bytes, int64_t devices) {
-        const CollectiveBytes found = collective_bytes(op, bytes, devices);
-        return py::make_tuple(found.received, found.peak);
+      "mesh_groups",
+      [](const Mesh& mesh, const std::vector<size_t>& axes) {
+        const Dims& sizes = mesh.abstract_mesh().axis_sizes();
+        const std::vector<PositionRange> all = mesh_ranges({sizes.begin(), sizes.end()});
+        std::vector<PositionRange> ranges;
+        for (const size_t axis : axes) ranges.push_back(all.at(axis));
+        std::vector<int64_t> devices;
+        for (int64_t i = 0; i < mesh.size(); ++i) devices.push_back((*mesh.devices())[i]->id());
+        return devices_of(groups_along(ranges, mesh.size()), devices);
       },
+      py::arg("mesh"), py::arg("axes"),
+      "Returns the ids of the devices of each group along some axes of a mesh, given by number.");
+  module.def(
+      "collective_bytes",
+      [](const std::string& op, double bytes, int64_t devices) { return collective_bytes(op, bytes, devices); },
       py::arg("op"), py::arg("bytes"), py::arg("devices"),
-      "Returns (bytes that a device receives, bytes of its input and result) of a collective.");
+      "Returns a dict of the bytes that a device receives, and of the bytes of its input and result.");
   // Python's handles are of mutable clusters; none of their methods changes one.
   module.def(
       "cluster_of_device",

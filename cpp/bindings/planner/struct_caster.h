@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between the structs of struct_fields.h and dicts of their fields.
+// Conversions between structs with visit_fields() and dicts of their fields.
 #pragma once
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <array>
+#include <cmath>
 #include <concepts>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +17,10 @@
 #include <vector>
 
 #include "artifex_devices/base/throw_error.h"
-#include "struct_fields.h"
+#include "artifex_devices/cluster/cluster.h"
+#include "artifex_planner/fields.h"
+#include "artifex_planner/step/description.h"
+#include "artifex_planner/training/space.h"
 
 namespace artifex_devices::planner::bindings {
 
@@ -34,77 +39,112 @@ Kind kind_named(std::string_view key, std::string_view name) {
 
 /// Reads one field. Overloads are for values that Python spells in another way.
 template <class Value>
-Value value_from_python(const char* key, pybind11::handle value, const Value& /*default*/) {
+void read_field(const char* key, pybind11::handle from, Value& into) {
   if constexpr (std::is_enum_v<Value>) {
-    return kind_named<Value>(key, value.cast<std::string>());
+    into = kind_named<Value>(key, from.cast<std::string>());
   } else {
-    return value.cast<Value>();
+    into = from.cast<Value>();
   }
 }
 
-inline SourcedNumber value_from_python(const char* /*key*/, pybind11::handle value, const SourcedNumber& /*default*/) {
-  auto [number, source] = value.cast<std::pair<double, std::string>>();
-  return {number, std::move(source)};
+inline void read_field(const char* /*key*/, pybind11::handle from, SourcedNumber& into) {
+  auto [number, source] = from.cast<std::pair<double, std::string>>();
+  into = {number, std::move(source)};
 }
 
-inline ContextChoice value_from_python(const char* key, pybind11::handle value, const ContextChoice& /*default*/) {
-  const auto [method, overlap] = value.cast<std::pair<std::string, double>>();
-  return {kind_named<ContextMethod>(key, method), overlap};
+inline void read_field(const char* key, pybind11::handle from, ContextChoice& into) {
+  const auto [method, overlap] = from.cast<std::pair<std::string, double>>();
+  into = {kind_named<ContextMethod>(key, method), overlap};
 }
 
-inline Dims value_from_python(const char* /*key*/, pybind11::handle value, const Dims& /*default*/) {
-  return Dims(value.cast<std::vector<int64_t>>());
+inline void read_field(const char* /*key*/, pybind11::handle from, Dims& into) {
+  into = Dims(from.cast<std::vector<int64_t>>());
 }
 
 template <class Value>
-std::vector<Value> value_from_python(const char* key, pybind11::handle values, const std::vector<Value>& /*default*/) {
-  std::vector<Value> result;
-  for (const pybind11::handle value : values) result.push_back(value_from_python(key, value, Value{}));
-  return result;
+void read_field(const char* key, pybind11::handle from, std::vector<Value>& into) {
+  into.clear();
+  for (const pybind11::handle each : from) {
+    Value value{};
+    read_field(key, each, value);
+    into.push_back(std::move(value));
+  }
 }
 
-/// A number for each kind, by its name.
-template <class Kind, size_t count>
-std::array<double, count> numbers_by_kind(pybind11::handle from) {
-  std::array<double, count> result{};
-  const auto numbers = from.cast<pybind11::dict>();
-  for (size_t i = 0; i < count; ++i) result[i] = numbers[kKindNames<Kind>[i].data()].template cast<double>();
-  return result;
+template <class Kind, class Numbers>
+void read_field(const char* /*key*/, pybind11::handle from, ByKind<Kind, Numbers> into) {
+  const auto given = from.cast<pybind11::dict>();
+  for (size_t i = 0; i < into.numbers.size(); ++i) {
+    into.numbers[i] = given[kKindNames<Kind>[i].data()].template cast<typename Numbers::value_type>();
+  }
 }
 
-inline TensorNumbers value_from_python(const char* /*key*/, pybind11::handle value, const TensorNumbers& /*default*/) {
-  return numbers_by_kind<TensorKind, kTensorKindCount>(value);
-}
-
-using TrafficNumbers = std::array<double, kTrafficCount>;
-inline TrafficNumbers value_from_python(const char* /*key*/, pybind11::handle value, const TrafficNumbers& /*none*/) {
-  return numbers_by_kind<Traffic, kTrafficCount>(value);
-}
-
-/// Writes one field: a number or text, an enumeration by its name.
+/// Writes one field: a struct as the dict of its fields, an enumeration by its name, a list as a tuple.
 template <class Value>
-pybind11::object value_to_python(const Value& value) {
+pybind11::object to_python(const Value& value);
+template <class Value>
+pybind11::object to_python(const std::optional<Value>& value);
+template <class Value>
+pybind11::object to_python(const std::vector<Value>& values);
+template <class First, class Second>
+pybind11::object to_python(const std::pair<First, Second>& pair);
+template <class Kind, class Numbers>
+pybind11::object to_python(const ByKind<Kind, Numbers>& by_kind);
+inline pybind11::object to_python(const SourcedNumber& number);
+inline pybind11::object to_python(const Amount& amount);
+inline pybind11::object to_python(const ClusterRef& cluster);
+
+template <class Value>
+pybind11::object to_python(const Value& value) {
   if constexpr (std::is_enum_v<Value>) {
-    return pybind11::cast(std::string(to_string(value)));
+    return pybind11::str(std::string(to_string(value)));
+  } else if constexpr (Described<const Value>) {
+    pybind11::dict result;
+    visit_fields(value, [&](const char* name, const auto& field) { result[name] = to_python(field); });
+    return result;
   } else {
     return pybind11::cast(value);
   }
 }
-inline pybind11::object value_to_python(const SourcedNumber& number) {
+
+template <class Value>
+pybind11::object to_python(const std::optional<Value>& value) {
+  return value ? to_python(*value) : pybind11::none();
+}
+
+template <class Value>
+pybind11::object to_python(const std::vector<Value>& values) {
+  pybind11::tuple result(values.size());
+  for (size_t i = 0; i < values.size(); ++i) result[i] = to_python(values[i]);
+  return result;
+}
+
+template <class First, class Second>
+pybind11::object to_python(const std::pair<First, Second>& pair) {
+  return pybind11::make_tuple(to_python(pair.first), to_python(pair.second));
+}
+
+template <class Kind, class Numbers>
+pybind11::object to_python(const ByKind<Kind, Numbers>& by_kind) {
+  pybind11::dict result;
+  for (size_t i = 0; i < by_kind.numbers.size(); ++i) {
+    result[kKindNames<Kind>[i].data()] = to_python(by_kind.numbers[i]);
+  }
+  return result;
+}
+
+inline pybind11::object to_python(const SourcedNumber& number) {
   return pybind11::make_tuple(number.value, number.source);
 }
 
-/// The fields that are numbers, texts and enumerations, and sourced numbers.
-template <Described Struct>
-pybind11::dict fields_dict(const Struct& from) {
-  pybind11::dict result;
-  visit_fields(from, [&](const char* name, const auto& field) {
-    using Field = std::remove_cvref_t<decltype(field)>;
-    if constexpr (std::is_enum_v<Field> || std::is_arithmetic_v<Field> || std::same_as<Field, SourcedNumber>) {
-      result[name] = value_to_python(field);
-    }
-  });
-  return result;
+inline pybind11::object to_python(const Amount& amount) {
+  if (!std::isfinite(amount.value) || std::floor(amount.value) != amount.value) return pybind11::float_(amount.value);
+  return pybind11::reinterpret_steal<pybind11::object>(PyLong_FromDouble(amount.value));
+}
+
+/// Python's handles are of mutable clusters; none of their methods changes one.
+inline pybind11::object to_python(const ClusterRef& cluster) {
+  return pybind11::cast(std::const_pointer_cast<Cluster>(cluster));
 }
 
 }  // namespace artifex_devices::planner::bindings
@@ -112,21 +152,21 @@ pybind11::dict fields_dict(const Struct& from) {
 namespace pybind11::detail {
 
 /// Described structs are dicts in Python. A field that is None has the struct's default.
-template <artifex_devices::planner::bindings::Described Struct>
+template <artifex_devices::planner::Described Struct>
 class type_caster<Struct> {
  public:
   PYBIND11_TYPE_CASTER(Struct, const_name("dict"));
   bool load(handle from, bool /*convert*/) {
     if (!isinstance<dict>(from)) return false;
     const auto fields = reinterpret_borrow<dict>(from);
-    artifex_devices::planner::bindings::visit_fields(value, [&](const char* key, auto& field) {
+    visit_fields(value, [&](const char* key, auto&& field) {
       const object given = fields[key];
-      if (!given.is_none()) field = artifex_devices::planner::bindings::value_from_python(key, given, field);
+      if (!given.is_none()) artifex_devices::planner::bindings::read_field(key, given, field);
     });
     return true;
   }
   static handle cast(const Struct& from, return_value_policy /*policy*/, handle /*parent*/) {
-    return artifex_devices::planner::bindings::fields_dict(from).release();
+    return artifex_devices::planner::bindings::to_python(from).release();
   }
 };
 

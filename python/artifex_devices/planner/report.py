@@ -12,7 +12,7 @@ from artifex_devices._base.text import table_lines, wrapped
 from artifex_devices.accelerators import source_notes
 
 
-class Layout(NamedTuple):
+class Summary(NamedTuple):
     """A title, facts in two columns, and a table."""
 
     title: str
@@ -40,7 +40,7 @@ class Layout(NamedTuple):
 class Report(html.NotebookText):
     """Base of plans and suggestions."""
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         raise NotImplementedError
 
     def _content(self) -> dict[str, object]:
@@ -53,7 +53,7 @@ class Report(html.NotebookText):
         return json.dumps(document, indent=1)
 
     def _text(self, width: int = 0) -> str:
-        return self._layout().text(width)
+        return self._summary().text(width)
 
     def __str__(self) -> str:
         """Returns a readable table."""
@@ -64,7 +64,7 @@ class Report(html.NotebookText):
         return self._text(int(width or 0))
 
     def _repr_html_(self) -> str:
-        return self._layout().html()
+        return self._summary().html()
 
 
 def picked(value: object, *names: str) -> dict[str, object]:

@@ -178,7 +178,7 @@ TEST(ClustersUnderFaults, ArePlannedForOrFail) {
   expect_made_or_refused("collective_costs", [] {
     std::string text;
     const NodeGroup group{TorusGroup{{{4, true, 1}, {4, true, 1}}, 100, {0, 1}}, 2, 10, {0, 2}};
-    for (const TransferCost& each : collective_costs(Collective::kAllReduce, 1e6, group)) {
+    for (const TransferCost& each : collective_costs(CollectiveOp::kAllReduce, 1e6, group)) {
       text += fmt::format("{} {} ", each.algorithm, each.seconds());
     }
     return text;

@@ -27,27 +27,28 @@ TEST(CollectiveBound, FormsGroupsAlongTheAxesInOrder) {
 
 TEST(CollectiveBound, CountsBytesThatNoDeviceOfAChipOrSliceHolds) {
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {2}, {}, 2, 2);  // 8 devices, 4 chips
-  const CollectiveBound all = collective_bound(Collective::kAllGather, 800, *cluster, {{0, 1, 2, 3, 4, 5, 6, 7}});
+  const CollectiveBound all = collective_bound(CollectiveOp::kAllGather, 800, *cluster, {{0, 1, 2, 3, 4, 5, 6, 7}});
   EXPECT_EQ(all.device_bytes, 700);
   EXPECT_EQ(all.chip_bytes, 600);
   EXPECT_EQ(all.slice_bytes, 400);
   EXPECT_EQ(all.slices, 2);
   // Two groups with a core of each chip: what they bring adds up.
-  const CollectiveBound two = collective_bound(Collective::kAllReduce, 800, *cluster, {{0, 2, 4, 6}, {1, 3, 5, 7}});
+  const CollectiveBound two = collective_bound(CollectiveOp::kAllReduce, 800, *cluster, {{0, 2, 4, 6}, {1, 3, 5, 7}});
   EXPECT_EQ(two.device_bytes, 1200);
   EXPECT_EQ(two.chip_bytes, 2400);
   EXPECT_EQ(two.slice_bytes, 1600);
-  EXPECT_EQ(collective_bound(Collective::kAllReduce, 800, *cluster, {{0, 2, 4, 6}}, 2).slice_bytes, 1600);
+  EXPECT_EQ(collective_bound(CollectiveOp::kAllReduce, 800, *cluster, {{0, 2, 4, 6}}, 2).slice_bytes, 1600);
 }
 
 TEST(CollectiveBound, CountsTheLinksOfTorusCorners) {
   const ClusterRef mesh = made_cluster(NetworkKind::kTorus, {4, 4}, {false, false});
-  const CollectiveBound bound = collective_bound(Collective::kAllGather, 1600, *mesh, groups_along(*mesh, {"x", "y"}));
+  const CollectiveBound bound =
+      collective_bound(CollectiveOp::kAllGather, 1600, *mesh, groups_along(*mesh, {"x", "y"}));
   EXPECT_EQ(bound.chip_bytes, 1500);
   // Two links of 100 bytes/s: what the formula of the mesh takes too.
   EXPECT_DOUBLE_EQ(least_seconds(*mesh, bound.bytes_by_chip, bound.slice_bytes, bound.slices), 7.5);
   const auto placed = placed_group(*mesh, groups_along(*mesh, {"x", "y"})[0]);
-  EXPECT_DOUBLE_EQ(collective_costs(Collective::kAllGather, 1600, placed.value()).front().transfer, 7.5);
+  EXPECT_DOUBLE_EQ(collective_costs(CollectiveOp::kAllGather, 1600, placed.value()).front().transfer, 7.5);
   // A chip inside sends more than one at a corner receives.
   const PermuteCost far = permute_cost(200, {{0, 5}}, *mesh, groups_along(*mesh, {"y", "x"}));
   EXPECT_EQ(far.bound.bytes_by_chip[0], 200);
@@ -68,8 +69,8 @@ TEST(CollectiveBound, IsBelowEveryAlgorithm) {
     const std::string inner = is_torus ? "x" : "chip";
     for (const std::vector<std::string>& axes : {std::vector<std::string>{inner}, {"slice"}, {"slice", inner}}) {
       const Groups groups = groups_along(*cluster, axes);
-      for (const Collective op : {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce,
-                                  Collective::kAllToAll, Collective::kBroadcast}) {
+      for (const CollectiveOp op : {CollectiveOp::kAllGather, CollectiveOp::kReduceScatter, CollectiveOp::kAllReduce,
+                                    CollectiveOp::kAllToAll, CollectiveOp::kBroadcast}) {
         const CollectiveBound bound = collective_bound(op, 1e6, *cluster, groups);
         const double least = least_seconds(*cluster, bound.bytes_by_chip, bound.slice_bytes, bound.slices);
         const auto placed = placed_group(*cluster, groups[0]);

@@ -19,7 +19,7 @@ LocalGroup torus(std::vector<GroupAxis> axes, double link = 1, CollectiveLatency
   return TorusGroup{std::move(axes), link, latency};
 }
 
-TransferCost cheapest(Collective op, double bytes, const LocalGroup& group) {
+TransferCost cheapest(CollectiveOp op, double bytes, const LocalGroup& group) {
   return collective_costs(op, bytes, group).front();
 }
 
@@ -34,7 +34,7 @@ TransferCost named(const std::vector<TransferCost>& costs, std::string_view algo
 TEST(CollectiveCost, MatchesThePublishedExampleForV5e) {
   // https://jax-ml.github.io/scaling-book: an axis of 4 of a v5e without wrap, 34 MB gathered (8.4 MB per chip).
   const LocalGroup line = torus({{4}}, 4.5e10, {0, kHop});
-  const TransferCost cost = cheapest(Collective::kAllGather, 4 * 8.4e6, line);
+  const TransferCost cost = cheapest(CollectiveOp::kAllGather, 4 * 8.4e6, line);
   EXPECT_EQ(cost.algorithm, "line, both directions");
   EXPECT_DOUBLE_EQ(cost.transfer, 560e-6);
   EXPECT_DOUBLE_EQ(cost.latency, 3e-6);
@@ -42,7 +42,8 @@ TEST(CollectiveCost, MatchesThePublishedExampleForV5e) {
 }
 
 TEST(CollectiveCost, HalvesTheTimeOfARingThatUsesBothDirections) {
-  const std::vector<TransferCost> costs = collective_costs(Collective::kAllGather, 800, torus({{8, true}}, 10, {0, 1}));
+  const std::vector<TransferCost> costs =
+      collective_costs(CollectiveOp::kAllGather, 800, torus({{8, true}}, 10, {0, 1}));
   ASSERT_EQ(costs.size(), 2);
   EXPECT_EQ(costs[0].algorithm, "ring, both directions");
   EXPECT_DOUBLE_EQ(costs[0].transfer, 35);  // 800 * 7 / (2 * 8 * 10)
@@ -56,16 +57,16 @@ TEST(CollectiveCost, PairsAcrossARingUseBothDirections) {
   // Chips 0 and 2, 1 and 3 of a ring of 4: each link carries a half of each of two messages of V / 2.
   LinkLoads loads({4}, {true});
   for (const auto& [from, to] : {std::pair{0, 2}, {2, 0}, {1, 3}, {3, 1}}) loads.add(from, to, 400);
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllGather, 800, torus({{2, true, 2}})).transfer, loads.most_bytes());
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllGather, 800, torus({{2, true, 2}})).transfer, loads.most_bytes());
   // Two neighbours have one link, where the ring has two chips.
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllGather, 800, torus({{2, true, 1}})).transfer, 400);
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllGather, 800, torus({{2, true, 1}})).transfer, 400);
 }
 
 TEST(CollectiveCost, PricesAnAllReduceAsTwoAllGathersWithOneStart) {
   const LocalGroup ring = torus({{8, true}}, 10, {5, 1});
-  const TransferCost gather = cheapest(Collective::kAllGather, 800, ring);
-  const TransferCost scatter = cheapest(Collective::kReduceScatter, 800, ring);
-  const TransferCost reduce = cheapest(Collective::kAllReduce, 800, ring);
+  const TransferCost gather = cheapest(CollectiveOp::kAllGather, 800, ring);
+  const TransferCost scatter = cheapest(CollectiveOp::kReduceScatter, 800, ring);
+  const TransferCost reduce = cheapest(CollectiveOp::kAllReduce, 800, ring);
   EXPECT_EQ(scatter.seconds(), gather.seconds());
   EXPECT_EQ(gather.latency, 9);
   EXPECT_EQ(reduce.latency, 13);
@@ -74,103 +75,103 @@ TEST(CollectiveCost, PricesAnAllReduceAsTwoAllGathersWithOneStart) {
 
 TEST(CollectiveCost, PricesAllToAllOnRingsAndLines) {
   // V / (8 W), V (N^2-1) / (8 N^2 W), V / (4 W), V (N^2-1) / (4 N^2 W), V (N-1) / (2 N W)
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 800, torus({{8, true}})).transfer, 100);
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 25, torus({{5, true}})).transfer, 3);
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 800, torus({{8, false}})).transfer, 200);
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 25, torus({{5, false}})).transfer, 6);
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllToAll, 800, torus({{8, true}})).transfer, 100);
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllToAll, 25, torus({{5, true}})).transfer, 3);
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllToAll, 800, torus({{8, false}})).transfer, 200);
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllToAll, 25, torus({{5, false}})).transfer, 6);
   EXPECT_DOUBLE_EQ(
-      named(collective_costs(Collective::kAllToAll, 800, torus({{8, true}})), "ring, one direction").transfer, 350);
+      named(collective_costs(CollectiveOp::kAllToAll, 800, torus({{8, true}})), "ring, one direction").transfer, 350);
 }
 
 TEST(CollectiveCost, UsesAllAxesOfATorusAtOnce) {
   const LocalGroup cube = torus({{4, true}, {4, true}, {8, true}}, 2, {0, 1});
-  const TransferCost gather = cheapest(Collective::kAllGather, 1280, cube);
+  const TransferCost gather = cheapest(CollectiveOp::kAllGather, 1280, cube);
   EXPECT_EQ(gather.algorithm, "torus, all axes at once");
   EXPECT_DOUBLE_EQ(gather.transfer, 1280.0 * 127 / (2 * 3 * 128 * 2));
   EXPECT_EQ(gather.latency, 8);
   EXPECT_TRUE(gather.is_bound);
-  const TransferCost mesh = cheapest(Collective::kAllGather, 160, torus({{4}, {4}}));
+  const TransferCost mesh = cheapest(CollectiveOp::kAllGather, 160, torus({{4}, {4}}));
   EXPECT_EQ(mesh.algorithm, "mesh, all axes at once");
   EXPECT_DOUBLE_EQ(mesh.transfer, 160.0 * 15 / (2 * 16));
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 128, cube).transfer, 128.0 * 8 / (8 * 128 * 2));
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllToAll, 128, cube).transfer, 128.0 * 8 / (8 * 128 * 2));
 }
 
 TEST(CollectiveCost, IgnoresAxesOfOneAndTreatsRingsOfTwoAsLines) {
-  EXPECT_EQ(cheapest(Collective::kAllGather, 80, torus({{1, true}, {4}, {1}})).algorithm, "line, both directions");
-  const TransferCost two = cheapest(Collective::kAllGather, 80, torus({{2, true}}));
+  EXPECT_EQ(cheapest(CollectiveOp::kAllGather, 80, torus({{1, true}, {4}, {1}})).algorithm, "line, both directions");
+  const TransferCost two = cheapest(CollectiveOp::kAllGather, 80, torus({{2, true}}));
   EXPECT_EQ(two.algorithm, "line, both directions");
   EXPECT_DOUBLE_EQ(two.transfer, 40);
 }
 
 TEST(CollectiveCost, SharesLinksBetweenInterleavedGroups) {
   // Every second chip of a ring of 8: the other four are a group too.
-  const TransferCost whole = cheapest(Collective::kAllGather, 80, torus({{4, true, 1}}, 1, {0, 1}));
-  const TransferCost half = cheapest(Collective::kAllGather, 80, torus({{4, true, 2}}, 1, {0, 1}));
+  const TransferCost whole = cheapest(CollectiveOp::kAllGather, 80, torus({{4, true, 1}}, 1, {0, 1}));
+  const TransferCost half = cheapest(CollectiveOp::kAllGather, 80, torus({{4, true, 2}}, 1, {0, 1}));
   EXPECT_DOUBLE_EQ(half.transfer, 2 * whole.transfer);
   EXPECT_EQ(half.latency, 2 * whole.latency);
 }
 
 TEST(CollectiveCost, UsesTheFewestRoundsOnASwitch) {
   const LocalGroup nvlink = SwitchGroup{8, 10, {2, 1}};
-  const std::vector<TransferCost> gather = collective_costs(Collective::kAllGather, 800, nvlink);
+  const std::vector<TransferCost> gather = collective_costs(CollectiveOp::kAllGather, 800, nvlink);
   EXPECT_EQ(gather[0].algorithm, "recursive doubling");
   EXPECT_EQ(gather[0].latency, 5);
   EXPECT_DOUBLE_EQ(gather[0].transfer, 70);
   EXPECT_EQ(named(gather, "ring").latency, 9);
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 800, nvlink).transfer, 800.0 * 7 / (64 * 10));
-  EXPECT_DOUBLE_EQ(named(collective_costs(Collective::kAllToAll, 800, nvlink), "Bruck").transfer, 15);
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllToAll, 800, nvlink).transfer, 800.0 * 7 / (64 * 10));
+  EXPECT_DOUBLE_EQ(named(collective_costs(CollectiveOp::kAllToAll, 800, nvlink), "Bruck").transfer, 15);
 }
 
 TEST(CollectiveCost, ReducesShortMessagesByRecursiveDoubling) {
   const LocalGroup nvlink = SwitchGroup{8, 10, {0, 1}};
-  EXPECT_EQ(cheapest(Collective::kAllReduce, 1, nvlink).algorithm, "recursive doubling");  // 3.3 s, else 6.175 s
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllReduce, 1, nvlink).seconds(), 3.3);
-  EXPECT_EQ(cheapest(Collective::kAllReduce, 1000, nvlink).algorithm, "recursive halving and doubling");
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllReduce, 1000, nvlink).seconds(), 6 + 175);
-  EXPECT_EQ(cheapest(Collective::kBroadcast, 1, nvlink).algorithm, "binomial tree");
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kBroadcast, 1, nvlink).seconds(), 3.3);
-  EXPECT_EQ(cheapest(Collective::kBroadcast, 1000, nvlink).algorithm, "scatter and all-gather");
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kBroadcast, 1000, nvlink).seconds(), 10 + 175);
+  EXPECT_EQ(cheapest(CollectiveOp::kAllReduce, 1, nvlink).algorithm, "recursive doubling");  // 3.3 s, else 6.175 s
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllReduce, 1, nvlink).seconds(), 3.3);
+  EXPECT_EQ(cheapest(CollectiveOp::kAllReduce, 1000, nvlink).algorithm, "recursive halving and doubling");
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllReduce, 1000, nvlink).seconds(), 6 + 175);
+  EXPECT_EQ(cheapest(CollectiveOp::kBroadcast, 1, nvlink).algorithm, "binomial tree");
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kBroadcast, 1, nvlink).seconds(), 3.3);
+  EXPECT_EQ(cheapest(CollectiveOp::kBroadcast, 1000, nvlink).algorithm, "scatter and all-gather");
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kBroadcast, 1000, nvlink).seconds(), 10 + 175);
 }
 
 TEST(CollectiveCost, UsesALinkForEachPairOfAFullMesh) {
   const LocalGroup xgmi = FullMeshGroup{8, 2, {0, 1}};
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllGather, 160, xgmi).seconds(), 1 + 10);
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllReduce, 160, xgmi).seconds(), 2 + 20);
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kAllToAll, 128, xgmi).seconds(), 1 + 1);
-  EXPECT_DOUBLE_EQ(cheapest(Collective::kBroadcast, 160, xgmi).seconds(), 2 + 20);
-  EXPECT_DOUBLE_EQ(named(collective_costs(Collective::kBroadcast, 160, xgmi), "direct").seconds(), 1 + 80);
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllGather, 160, xgmi).seconds(), 1 + 10);
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllReduce, 160, xgmi).seconds(), 2 + 20);
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kAllToAll, 128, xgmi).seconds(), 1 + 1);
+  EXPECT_DOUBLE_EQ(cheapest(CollectiveOp::kBroadcast, 160, xgmi).seconds(), 2 + 20);
+  EXPECT_DOUBLE_EQ(named(collective_costs(CollectiveOp::kBroadcast, 160, xgmi), "direct").seconds(), 1 + 80);
 }
 
 TEST(CollectiveCost, PricesNodesOfH100) {
   // 4 nodes of 8: E = 450e9, network 50e9 a GPU.
   const NodeGroup group{SwitchGroup{8, 450e9, {}}, 4, 50e9, {}};
   const double v = 1e9;
-  const auto best = [&](Collective op) { return collective_costs(op, v, group).front(); };
+  const auto best = [&](CollectiveOp op) { return collective_costs(op, v, group).front(); };
   EXPECT_EQ(devices_of(group), 32);
   const double inside = v * 7 / (8 * 450e9);
   const double across = v * 3 / (4 * 400e9);
   ASSERT_GT(inside, across);
-  for (const Collective op : {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce}) {
-    const double times = op == Collective::kAllReduce ? 2 : 1;
+  for (const CollectiveOp op : {CollectiveOp::kAllGather, CollectiveOp::kReduceScatter, CollectiveOp::kAllReduce}) {
+    const double times = op == CollectiveOp::kAllReduce ? 2 : 1;
     EXPECT_DOUBLE_EQ(best(op).transfer, times * inside) << to_string(op);
     EXPECT_EQ(best(op).algorithm, "nodes and devices at once");
     EXPECT_EQ(best(op).limit, "egress");
     EXPECT_DOUBLE_EQ(collective_costs(op, v, group).back().transfer, times * (inside + across)) << to_string(op);
   }
-  EXPECT_DOUBLE_EQ(best(Collective::kAllToAll).transfer, v * 3 / (16 * 400e9));
-  EXPECT_EQ(best(Collective::kAllToAll).limit, "network");
+  EXPECT_DOUBLE_EQ(best(CollectiveOp::kAllToAll).transfer, v * 3 / (16 * 400e9));
+  EXPECT_EQ(best(CollectiveOp::kAllToAll).limit, "network");
 }
 
 TEST(CollectiveCost, DeliversTheMissingBytesInTheStagesOfAnAllGather) {
   // 3 nodes of 4 gather 1,200 bytes. Across, each device gets the parts of its 2 peers, 100 bytes each, at 2 bytes/s;
   // inside, what its 3 neighbours then have, 300 bytes each, at 10.
   const NodeGroup group{SwitchGroup{4, 10, {}}, 3, 2, {}};
-  const std::vector<TransferCost> costs = collective_costs(Collective::kAllGather, 1200, group);
+  const std::vector<TransferCost> costs = collective_costs(CollectiveOp::kAllGather, 1200, group);
   EXPECT_DOUBLE_EQ(named(costs, "nodes, then devices").transfer, 2 * 100 / 2.0 + 3 * 300 / 10.0);
   EXPECT_DOUBLE_EQ(named(costs, "nodes and devices at once").transfer, 2 * 100 / 2.0);  // the network
   const NodeGroup narrow{SwitchGroup{4, 5, {}}, 3, 2, {}};
-  EXPECT_DOUBLE_EQ(collective_costs(Collective::kAllGather, 1200, narrow).front().transfer, 3 * 300 / 5.0);
+  EXPECT_DOUBLE_EQ(collective_costs(CollectiveOp::kAllGather, 1200, narrow).front().transfer, 3 * 300 / 5.0);
 }
 
 TEST(CollectiveCost, PricesAnAllReduceOverNodesAtMostAsItsTwoHalves) {
@@ -183,9 +184,9 @@ TEST(CollectiveCost, PricesAnAllReduceOverNodesAtMostAsItsTwoHalves) {
     for (const int64_t nodes : {2, 4, 16, 1000}) {
       for (const double bytes : {1.0, 1e6, 8.0 * (1 << 30), 1e12}) {
         const NodeGroup group{local, nodes, 50e9, {5e-6, 9.6e-6}};
-        const auto seconds = [&](Collective op) { return collective_costs(op, bytes, group).front().seconds(); };
-        EXPECT_LE(seconds(Collective::kAllReduce),
-                  (seconds(Collective::kReduceScatter) + seconds(Collective::kAllGather)) * (1 + 1e-12));
+        const auto seconds = [&](CollectiveOp op) { return collective_costs(op, bytes, group).front().seconds(); };
+        EXPECT_LE(seconds(CollectiveOp::kAllReduce),
+                  (seconds(CollectiveOp::kReduceScatter) + seconds(CollectiveOp::kAllGather)) * (1 + 1e-12));
         ++compared;
       }
     }
@@ -197,7 +198,7 @@ TEST(CollectiveCost, PredictsThePublishedTimeOfFourDgxH100) {
   // Published: 32.2 ms for 8 GiB.
   const double v = 8.0 * (1 << 30);
   const NodeGroup group{SwitchGroup{8, 450e9, {0, 3.4e-6}}, 4, 50e9, {0, 9.6e-6}};
-  const TransferCost cost = collective_costs(Collective::kAllReduce, v, group).front();
+  const TransferCost cost = collective_costs(CollectiveOp::kAllReduce, v, group).front();
   EXPECT_DOUBLE_EQ(cost.transfer, 2 * v * 7 / (8 * 450e9));         // 33.4 ms inside; 32.2 ms across
   EXPECT_DOUBLE_EQ(cost.latency, 2 * 3 * 3.4e-6 + 2 * 2 * 9.6e-6);  // log2 of 8 and of 4, each there and back
   EXPECT_NEAR(cost.seconds() / 32.2e-3, 1, 0.05);
@@ -205,39 +206,39 @@ TEST(CollectiveCost, PredictsThePublishedTimeOfFourDgxH100) {
 
 TEST(CollectiveCost, TreatsOneNodeAsItsLocalGroup) {
   const LocalGroup local = SwitchGroup{8, 10, {}};
-  const std::vector<TransferCost> costs = collective_costs(Collective::kAllGather, 800, NodeGroup{local, 1, 0, {}});
-  EXPECT_EQ(costs[0].seconds(), collective_costs(Collective::kAllGather, 800, local)[0].seconds());
+  const std::vector<TransferCost> costs = collective_costs(CollectiveOp::kAllGather, 800, NodeGroup{local, 1, 0, {}});
+  EXPECT_EQ(costs[0].seconds(), collective_costs(CollectiveOp::kAllGather, 800, local)[0].seconds());
 }
 
 TEST(CollectiveCost, CostsNothingOnOneDevice) {
   for (const LocalGroup& group : {torus({{1, true}}), LocalGroup(SwitchGroup{1, 1, {}}), torus({})}) {
-    const std::vector<TransferCost> costs = collective_costs(Collective::kAllReduce, 800, group);
+    const std::vector<TransferCost> costs = collective_costs(CollectiveOp::kAllReduce, 800, group);
     ASSERT_EQ(costs.size(), 1);
     EXPECT_EQ(costs[0].algorithm, "none");
     EXPECT_EQ(costs[0].seconds(), 0);
   }
-  EXPECT_EQ(received_bytes(Collective::kAllReduce, 800, 1), 0);
+  EXPECT_EQ(received_bytes(CollectiveOp::kAllReduce, 800, 1), 0);
 }
 
 TEST(CollectiveCost, CountsTheBytesThatEachDeviceReceives) {
-  EXPECT_EQ(received_bytes(Collective::kAllGather, 800, 8), 700);
-  EXPECT_EQ(received_bytes(Collective::kReduceScatter, 800, 8), 700);
-  EXPECT_EQ(received_bytes(Collective::kAllReduce, 800, 8), 1400);
-  EXPECT_EQ(received_bytes(Collective::kAllToAll, 800, 8), 87.5);
-  EXPECT_EQ(received_bytes(Collective::kBroadcast, 800, 8), 800);
+  EXPECT_EQ(received_bytes(CollectiveOp::kAllGather, 800, 8), 700);
+  EXPECT_EQ(received_bytes(CollectiveOp::kReduceScatter, 800, 8), 700);
+  EXPECT_EQ(received_bytes(CollectiveOp::kAllReduce, 800, 8), 1400);
+  EXPECT_EQ(received_bytes(CollectiveOp::kAllToAll, 800, 8), 87.5);
+  EXPECT_EQ(received_bytes(CollectiveOp::kBroadcast, 800, 8), 800);
 }
 
 TEST(CollectiveCost, NamesAreParsedAndFormatted) {
   for (const char* name : {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast"}) {
-    EXPECT_EQ(to_string(kind_from_name<Collective>(name).value()), name);
+    EXPECT_EQ(to_string(kind_from_name<CollectiveOp>(name).value()), name);
   }
-  EXPECT_FALSE(kind_from_name<Collective>("psum"));
+  EXPECT_FALSE(kind_from_name<CollectiveOp>("psum"));
 }
 
 TEST(CollectiveCost, RefusesInvalidNetworks) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto cost = [](double bytes, const LocalGroup& group) {
-    return collective_costs(Collective::kAllGather, bytes, group);
+    return collective_costs(CollectiveOp::kAllGather, bytes, group);
   };
   EXPECT_THROW(cost(-1, torus({{4}})), InvalidArgument);
   EXPECT_THROW(cost(nan, torus({{4}})), InvalidArgument);
@@ -248,7 +249,7 @@ TEST(CollectiveCost, RefusesInvalidNetworks) {
   EXPECT_THROW(cost(1, torus({{1 << 20}, {1 << 20}})), InvalidArgument);
   EXPECT_THROW(cost(1, LocalGroup(SwitchGroup{4, nan, {}})), InvalidArgument);
   EXPECT_THROW(cost(1, LocalGroup(FullMeshGroup{-1, 1, {}})), InvalidArgument);
-  EXPECT_THROW(collective_costs(Collective::kAllGather, 1, NodeGroup{SwitchGroup{4, 1, {}}, 2, 0, {}}),
+  EXPECT_THROW(collective_costs(CollectiveOp::kAllGather, 1, NodeGroup{SwitchGroup{4, 1, {}}, 2, 0, {}}),
                InvalidArgument);
 }
 
@@ -283,7 +284,7 @@ TEST(CollectiveCost, PricesAllToAllAsTheSumOfItsMessages) {
     for (size_t axis = 0; axis < torus.dims.size(); ++axis) {
       group.axes.push_back({torus.dims[axis], torus.wraps[axis], 1});
     }
-    const TransferCost cost = collective_costs(Collective::kAllToAll, n * n, LocalGroup(group)).front();
+    const TransferCost cost = collective_costs(CollectiveOp::kAllToAll, n * n, LocalGroup(group)).front();
     EXPECT_DOUBLE_EQ(cost.transfer, loads.most_bytes()) << "of " << n;
     EXPECT_EQ(cost.latency, static_cast<double>(loads.longest_path())) << "of " << n;
   }

@@ -29,7 +29,7 @@ TEST(PlanCollective, PricesOneOfTheGroupsAlongAnAxis) {
   EXPECT_EQ(planned.costs.front().algorithm, "line, both directions");
   EXPECT_EQ(planned.costs.front().transfer, 3);  // 300 bytes into the end of a line
   EXPECT_EQ(planned.bytes.received, 300);
-  EXPECT_TRUE(planned.bound_seconds);
+  EXPECT_TRUE(planned.bound.seconds);
 }
 
 TEST(PlanCollective, TakesTheSlowestGroup) {

@@ -80,8 +80,8 @@ TEST(SlowestCosts, AreThoseOfTheFirstSlowestGroup) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4}, {false}, 2);
   const std::vector<NodeGroup> groups = {placed_group(*cluster, {0, 1}).value(), placed_group(*cluster, {0, 4}).value(),
                                          placed_group(*cluster, {1, 5}).value()};
-  const std::vector<TransferCost> slowest = slowest_costs(Collective::kAllGather, 100, groups);
-  const std::vector<TransferCost> between = collective_costs(Collective::kAllGather, 100, groups[1]);
+  const std::vector<TransferCost> slowest = slowest_costs(CollectiveOp::kAllGather, 100, groups);
+  const std::vector<TransferCost> between = collective_costs(CollectiveOp::kAllGather, 100, groups[1]);
   ASSERT_EQ(slowest.size(), between.size());
   EXPECT_EQ(slowest.front().seconds(), between.front().seconds());
   EXPECT_EQ(slowest.front().limit, "network");

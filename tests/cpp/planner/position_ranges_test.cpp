@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/reshard/position_ranges.h"
+#include "artifex_planner/cost/position_ranges.h"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +21,16 @@ TEST(PositionRanges, ListTheFirstPositionsOfRanges) {
   EXPECT_EQ(first_positions({}, 3), (std::vector<int64_t>{0, 1, 2}));
   EXPECT_EQ(first_positions({{4, 1}, {2, 2}}, 8), std::vector<int64_t>{});  // they overlap
   EXPECT_EQ(first_positions({{4, 1}}, 6), std::vector<int64_t>{});
+}
+
+TEST(PositionRanges, HaveGroupsAlongThem) {
+  const PositionGroups rows = groups_along({{2, 4}}, 8);
+  EXPECT_EQ(rows.firsts, (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(rows.members, (std::vector<int64_t>{0, 4}));
+  const PositionGroups swapped = groups_along({{2, 1}, {2, 4}}, 8);  // the last range is the fastest
+  EXPECT_EQ(swapped.firsts, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(swapped.members, (std::vector<int64_t>{0, 4, 1, 5}));
+  EXPECT_EQ(groups_along({}, 2).members, std::vector<int64_t>{0});
 }
 
 }  // namespace

@@ -56,8 +56,8 @@ TEST(ProfileParts, KindsHaveNames) {
     EXPECT_EQ(kind_from_name<ProfileKind>(to_string(kind)), kind);
   }
   EXPECT_EQ(kind_from_name<ProfileKind>("gemm"), std::nullopt);
-  EXPECT_EQ(profile_kind(Message::kAllGather), kAllGather);
-  EXPECT_EQ(profile_kind(Message::kSend), kSend);
+  EXPECT_EQ(profile_kind(MessageKind::kAllGather), kAllGather);
+  EXPECT_EQ(profile_kind(MessageKind::kSend), kSend);
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ TEST(StepCost, FindsBothCrossingsOfAScaledCollective) {
   // An all-reduce of a byte a unit of scale: 2 s + 2 V / 100, from 400 bytes on 4 s + 1.5 V / 100. The update takes
   // 2.5 s + 1.75 V / 100, between the two: they meet at 200 bytes and at 600. At scale 0 the all-reduce has no bytes.
   StepWork work;
-  work.collectives = {{.kind = Collective::kAllReduce, .axes = 1, .group = 4, .bytes = {0, 1}}};
+  work.collectives = {{.kind = CollectiveOp::kAllReduce, .axes = 1, .group = 4, .bytes = {0, 1}}};
   work.update_bytes = {2.5, 0.0175};
   for (const bool overlaps : {true, false}) {
     const std::vector<StepRegime> found = step_regimes(work, hardware(1, 1), behind_switch(1), overlaps);

@@ -16,7 +16,7 @@ using Names = std::vector<std::string>;
 const Names kNames = {"data"};
 
 /// A plan of one second of products, with collectives of these kinds alone, each of that many seconds, on weights.
-PlannedStep plan_with(const std::vector<std::pair<Collective, double>>& seconds) {
+PlannedStep plan_with(const std::vector<std::pair<CollectiveOp, double>>& seconds) {
   PlannedStep plan;
   plan.seconds = {.compute = 1, .memory = 0.5, .network = 0, .device = 1};
   for (const auto& [kind, each] : seconds) {
@@ -34,15 +34,15 @@ std::string why_worse_of(const PlannedStep& option, const PlannedStep& before, b
 
 TEST(SuggestionReasons, ListKindsOfCollectivesByWhatTheyAddOrSave) {
   const PlannedStep none = plan_with({});
-  const PlannedStep some =
-      plan_with({{Collective::kAllToAll, 0.001}, {Collective::kAllGather, 0.002}, {Collective::kReduceScatter, 0.004}});
+  const PlannedStep some = plan_with(
+      {{CollectiveOp::kAllToAll, 0.001}, {CollectiveOp::kAllGather, 0.002}, {CollectiveOp::kReduceScatter, 0.004}});
   EXPECT_EQ(why_worse_of(some, none, false),
             "7 ms more: 4 ms more in reduce-scatters of weights over data, 2 ms more in all-gathers of weights over "
             "data");  // two at most
-  EXPECT_EQ(why_worse_of(plan_with({{Collective::kAllReduce, 0.1}}), some, false),
+  EXPECT_EQ(why_worse_of(plan_with({{CollectiveOp::kAllReduce, 0.1}}), some, false),
             "93 ms more: 100 ms more in all-reduces of weights over data, 4 ms less in reduce-scatters of weights, "
             "2 ms less in all-gathers of weights");
-  const PlannedStep large = plan_with({{Collective::kAllGather, 0.001}, {Collective::kAllReduce, 0.01}});
+  const PlannedStep large = plan_with({{CollectiveOp::kAllGather, 0.001}, {CollectiveOp::kAllReduce, 0.01}});
   EXPECT_EQ(why_worse_of(large, none, false),
             "11 ms more: 10 ms more in all-reduces of weights over data");  // nine tenths of both
 }
@@ -60,7 +60,7 @@ TEST(SuggestionReasons, CompareByTheOtherMeasureWhereTheFirstIsEqual) {
 }
 
 TEST(SuggestionReasons, NameTheNewBound) {
-  const PlannedStep option = plan_with({{Collective::kAllGather, 2}});
+  const PlannedStep option = plan_with({{CollectiveOp::kAllGather, 2}});
   EXPECT_EQ(why_worse_of(option, plan_with({}), true),
             "1 s more: bound by network (2 s), no longer by compute; 2 s more in all-gathers of weights over data");
 }
@@ -81,13 +81,13 @@ TEST(SuggestionReasons, CompareMemoryOfEquallyFastPlans) {
 
 TEST(SuggestionReasons, ReportTheBoundOfTheFirstPlan) {
   EXPECT_EQ(why_first(plan_with({}), true), "bound by compute: 1 s of FLOPs");
-  EXPECT_EQ(why_first(plan_with({{Collective::kAllGather, 0.25}}), false),
+  EXPECT_EQ(why_first(plan_with({{CollectiveOp::kAllGather, 0.25}}), false),
             "250 ms of collectives after 1 s of products");
 }
 
 TEST(SuggestionReasons, ReportTheGainOfPlansThatDoNotFit) {
-  const PlannedStep best = plan_with({{Collective::kAllGather, 2}});
-  EXPECT_EQ(gain_over(plan_with({{Collective::kAllGather, 1.5}}), best, true), "500 ms less than 1");
+  const PlannedStep best = plan_with({{CollectiveOp::kAllGather, 2}});
+  EXPECT_EQ(gain_over(plan_with({{CollectiveOp::kAllGather, 1.5}}), best, true), "500 ms less than 1");
   PlannedStep option = best;
   option.seconds.device = 0.75;
   EXPECT_EQ(gain_over(option, best, true), "250 ms less than 1 if nothing overlaps");

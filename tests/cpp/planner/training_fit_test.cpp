@@ -39,7 +39,7 @@ std::vector<MeasuredStep> steps() {
           step(model(32, 2560), 16, 1, 2048), step(model(12, 1024), 1, 4, 512)};
 }
 
-void set(Efficiency& efficiency, Factor factor, double value) {
+void set_factor(Efficiency& efficiency, Factor factor, double value) {
   efficiency.factors[static_cast<size_t>(factor)].value = value;
 }
 
@@ -47,10 +47,10 @@ TEST(TrainingFit, FindsTheFactorsWithWhichStepsWerePriced) {
   std::vector<MeasuredStep> measured = steps();
   const Efficiency start = published_efficiency(*measured[0].cluster);
   Efficiency truth = start;
-  set(truth, Factor::kMatmul, 0.5);
-  set(truth, Factor::kLinkFraction, 0.4);
-  set(truth, Factor::kNvls, 0.4 / start[Factor::kLinkFraction] * start[Factor::kNvls]);  // scaled alike
-  set(truth, Factor::kNetwork, 0.6);
+  set_factor(truth, Factor::kMatmul, 0.5);
+  set_factor(truth, Factor::kLinkFraction, 0.4);
+  set_factor(truth, Factor::kNvls, 0.4 / start[Factor::kLinkFraction] * start[Factor::kNvls]);  // scaled alike
+  set_factor(truth, Factor::kNetwork, 0.6);
   for (MeasuredStep& each : measured) {
     each.seconds = plan_training(each.shape, *each.cluster, each.config, truth).expected.total();
   }

@@ -106,6 +106,13 @@ TEST(TrainingMemory, ShardsExpertsOverADivisorOfTheirReplicas) {
   }
 }
 
+TEST(TrainingMemory, IsInWholeBytes) {
+  for (const double bytes : {0.0, 0.25, 0.5, 1.5, 2.5, 1e6 + 0.5, 0x1p52 - 0.5, 0x1p52 + 1, 1e18}) {
+    EXPECT_EQ(whole_bytes(bytes), std::llround(bytes)) << bytes;
+  }
+  EXPECT_EQ(whole_bytes(1e30), int64_t{1} << 60);
+}
+
 TEST(TrainingHost, IsTheFullestOfAll) {
   TrainingHardware hardware;
   hardware.devices_per_host = 8;

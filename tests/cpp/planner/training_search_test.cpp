@@ -53,7 +53,7 @@ TrainingSpace small_space() {
   return space;
 }
 
-using Numbers = std::tuple<double, double>;  // seconds and bytes
+using Numbers = std::tuple<double, int64_t>;  // seconds and bytes
 
 /// Each combination of small_space(), planned alone.
 std::vector<Numbers> all_fitting(const Cluster& cluster, const Efficiency& efficiency) {
@@ -73,9 +73,7 @@ std::vector<Numbers> all_fitting(const Cluster& cluster, const Efficiency& effic
             config.offload_optimizer = has_host_states;
             config.offload_activations = has_host_activations;
             const TrainingPlan plan = plan_training(small_shape(), cluster, config, efficiency);
-            double memory = 0;
-            for (const TrainingStage& stage : plan.stages) memory = std::max(memory, total(stage.memory));
-            if (memory <= space.memory_limit) found.emplace_back(plan.expected.total(), memory);
+            if (to_real(plan.memory) <= space.memory_limit) found.emplace_back(plan.expected.total(), plan.memory);
           }
         });
       });

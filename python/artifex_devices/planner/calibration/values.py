@@ -27,7 +27,7 @@ from artifex_devices.planner.calibration.parts import (
     conditions_from,
     sample_from,
 )
-from artifex_devices.planner.report import Layout
+from artifex_devices.planner.report import Summary
 
 _MAX_ENTRIES = 4096
 _BUSY_SPREAD = 0.25
@@ -119,13 +119,13 @@ class Calibration:
 
     def __str__(self) -> str:
         """Formats the rates, the latencies and the error of the fit as a table."""
-        return self._layout().text()
+        return self._summary().text()
 
     def __format__(self, width: str) -> str:
         """Returns the table in lines of so many characters at most: f"{calibration:80}"."""
-        return self._layout().text(int(width or 0))
+        return self._summary().text(int(width or 0))
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         conditions, coefficients, rates = self.conditions, self.coefficients, self.rates
         rows = [(text, _rate_text(rates[name]) if name in rates else "nothing") for name, text in _RATE_TEXTS.items()]
         if conditions.memory_nodes > 1:
@@ -166,7 +166,7 @@ class Calibration:
             f"{conditions.cpu_model}, {conditions.workers} workers, {nodes}; measured {conditions.date} in "
             f"{conditions.seconds:.1f} s, {rounds}{cached}"
         )
-        return Layout(title, [*rows, *(("note", each) for each in self.notes)])
+        return Summary(title, [*rows, *(("note", each) for each in self.notes)])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _with, (self.to_dict(), self.from_cache, self.notes)

@@ -114,7 +114,6 @@ def machine_collective(
     latency = calibration.seconds_of({name: value for name, value in terms.items() if name in fixed})
     transfer = calibration.seconds_of(terms) - latency
     estimate = Estimate(latency, transfer, f"{executor} executor", "memory" if transfer > 0 else "nothing")
-    received, peak = _planner.collective_bytes(op, float(nbytes), devices)
     return CollectivePlan(
         op=op,
         nbytes=nbytes,
@@ -123,7 +122,6 @@ def machine_collective(
         devices=devices,
         groups=count,
         steps=(Algorithm(estimate, False),),
-        bytes_by_device=received,
-        peak_bytes=peak,
         seconds_from=calibrated(calibration),
+        **_planner.collective_bytes(op, float(nbytes), devices),
     )

@@ -11,7 +11,7 @@ from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.collective.text import time_text
 from artifex_devices.planner.collective.values import Algorithm, CollectiveBound
-from artifex_devices.planner.report import Layout, Report, picked
+from artifex_devices.planner.report import Report, Summary, picked
 from artifex_devices.roofline import Provenance
 
 _NO_BOUND = CollectiveBound(
@@ -60,7 +60,7 @@ class CollectivePlan(Report):
         """Seconds of the cheapest algorithm, by the model."""
         return self.steps[0].seconds
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         place = "this machine" if self.cluster is None else self.cluster.name
         receiver = "the busiest device" if self.op in ("broadcast", "permute") else "each device"
         facts = [
@@ -78,7 +78,7 @@ class CollectivePlan(Report):
             for each in self.steps
         ]
         title = f"{self.op} of {bytes_text(self.nbytes)} by {self.devices} devices of {place}"
-        return Layout(title, facts, ("algorithm", "time", "latency", "transfer", "waits for"), rows)
+        return Summary(title, facts, ("algorithm", "time", "latency", "transfer", "waits for"), rows)
 
     def _content(self) -> dict[str, object]:
         bound = self.lower_bound

@@ -111,19 +111,17 @@ def plan_collective(
     except RuntimeError as error:  # from the cluster, which does not know the operation
         text = str(error)
         raise RuntimeError(text if text.startswith("plan_collective: ") else f"plan_collective: {text}") from None
-    received, peak = found["bytes"]
+    parts: dict[str, Any] = {
+        "steps": tuple(Algorithm(Estimate(**each["estimate"]), each["is_bound"]) for each in found["steps"]),
+        "lower_bound": CollectiveBound(**found["lower_bound"]),
+    }
     return CollectivePlan(
         op=op,
         nbytes=nbytes,
         axes=names,
         cluster=network,
-        devices=found["devices"],
-        groups=found["groups"],
-        steps=tuple(Algorithm(Estimate(*estimate), is_bound) for estimate, is_bound in found["costs"]),
-        bytes_by_device=received,
-        peak_bytes=peak,
         seconds_from=rates_of(network),
-        lower_bound=CollectiveBound(*found["lower_bound"]),
+        **{**found, **parts},
     )
 
 
@@ -140,11 +138,7 @@ def _groups(mesh: Mesh, axes: tuple[Hashable, ...]) -> list[list[int]]:
         )
     if len(set(axes)) < len(axes):
         raise ValueError(f"plan_collective: axes {list(axes)} has a name twice; expected each once; leave one out")
-    places = [mesh.axis_names.index(name) for name in axes]
-    ids = np.array([device.id for device in mesh.devices.flat]).reshape(mesh.devices.shape)
-    grouped = np.moveaxis(ids, places, range(-len(places), 0)) if places else ids[..., None]
-    result: list[list[int]] = grouped.reshape(-1, math.prod(mesh.devices.shape[place] for place in places)).tolist()
-    return result
+    return _planner.mesh_groups(mesh, [mesh.axis_names.index(name) for name in axes])
 
 
 def _checked_bytes(nbytes: object) -> float:

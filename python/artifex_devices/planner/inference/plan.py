@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, count_text, seconds_text
 from artifex_devices._core import Cluster
-from artifex_devices.planner.report import Layout, Report, picked
+from artifex_devices.planner.report import Report, Summary, picked
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training import Efficiency
 
@@ -51,6 +51,7 @@ class InferencePlan(Report):
         parameters: Bytes of parameters of a device.
         cache: Bytes of the KV cache of a device, all answers complete.
         working: Bytes of the largest layer's activations and the logits.
+        memory: Bytes of a device: the sum of these three.
         available: Bytes of memory of a device.
         roofline: Seconds at published rates.
         expected: Seconds with the factors of `efficiency`.
@@ -71,6 +72,7 @@ class InferencePlan(Report):
     parameters: int
     cache: int
     working: int
+    memory: int
     available: int
     roofline: InferenceSeconds
     expected: InferenceSeconds
@@ -79,16 +81,11 @@ class InferencePlan(Report):
     efficiency: Efficiency
 
     @property
-    def memory(self) -> int:
-        """Bytes of a device."""
-        return self.parameters + self.cache + self.working
-
-    @property
     def fits(self) -> bool:
         """Whether all fits in the memory of a device."""
         return self.memory <= self.available
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         kinds = (("prefill", "prefill of a batch"), ("decode", "one token"), ("last_decode", "the last token"))
         rows = [
             (text, seconds_text(getattr(self.roofline, name)), seconds_text(getattr(self.expected, name)))
@@ -108,7 +105,7 @@ class InferencePlan(Report):
                          f"{count_text(self.roofline.tokens_per_second)} at published rates (table)"),
         ]  # fmt: skip
         title = f"{self.shape.name}, inference on {self.cluster.name}"
-        return Layout(title, facts, ("", "roofline", "expected"), rows)
+        return Summary(title, facts, ("", "roofline", "expected"), rows)
 
     def _content(self) -> dict[str, object]:
         sizes = ("tensor", "pipeline", "expert", "batch", "prompt", "output", "replicas")

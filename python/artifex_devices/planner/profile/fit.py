@@ -14,7 +14,7 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.text import seconds_text
 from artifex_devices.planner.profile.kinds import KINDS, MESSAGES
 from artifex_devices.planner.profile.report import Profile, steps_text
-from artifex_devices.planner.report import Layout, Report
+from artifex_devices.planner.report import Report, Summary, picked
 from artifex_devices.planner.training import Efficiency, TrainingPlan, plan_training
 
 _OPERATION = "fit_profile"
@@ -48,7 +48,7 @@ class ProfileFit(Report):
         """Factors, with the profile as the source of the fitted ones."""
         return self.plan.efficiency
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         efficiency, profile = self.efficiency, self.profile
         values = ", ".join(f"{name} {getattr(efficiency, name):.4g}" for name in self.fitted)
         hidden = ", ".join(f"{name} {round(value, 3):g}" for name, value in self.overlap.items())
@@ -67,7 +67,7 @@ class ProfileFit(Report):
                 rows.append((kind, *map(seconds_text, (busy, before, after)), alone))
         rows.append(("idle", seconds_text(profile.idle), "", "", ""))
         head = ("kind", "measured", "expected before", "expected after", "not hidden")
-        return Layout(f"fit of {self.plan.shape.name} to a profile", facts, head, rows)
+        return Summary(f"fit of {self.plan.shape.name} to a profile", facts, head, rows)
 
     def _content(self) -> dict[str, object]:
         return {
@@ -142,27 +142,21 @@ def fit_profile(
             )
         stage = 0
     check_int(_OPERATION, "stage", stage, minimum=0, maximum=config.pipeline - 1)
-    found = _planner.fit_profile(
+    found: dict[str, Any] = _planner.fit_profile(
         vars(plan.shape),
         plan.cluster,
         config._described(plan.cluster.device_count),
         stage,
-        dict(profile.busy),
-        dict(profile.alone),
-        profile.idle,
+        {"busy": dict(profile.busy), "alone": dict(profile.alone), **picked(profile, "idle", "seconds")},
         start._described(),
         f"profile {profile.source}, {profile.device}, {steps_text(profile.steps)}",
     )
-    factors = start._described() | found["factors"]
-    values: dict[str, float] = {name: value for name, (value, _) in factors.items()}
-    fitted = Efficiency(**values, sources={name: source for name, (_, source) in factors.items()})
+    fitted = start._fitted(found.pop("efficiency"), found["fitted"])
+    found["overlap"] = {name: part for name, part in found["overlap"].items() if part is not None}
     again = config.replaced(overlap={**config.overlap, **found["overlap"]})
+    mappings = {name: MappingProxyType(found[name]) for name in ("overlap", "before", "after")}
     return ProfileFit(
         plan_training(plan.shape, plan.cluster, again, efficiency=fitted, measured=profile.seconds),
         profile,
-        tuple(found["factors"]),
-        MappingProxyType(found["overlap"]),
-        MappingProxyType(found["before"]),
-        MappingProxyType(found["after"]),
-        tuple(found["notes"]),
+        **{**found, **mappings},
     )

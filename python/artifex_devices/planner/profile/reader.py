@@ -124,14 +124,11 @@ def _profile_of(operations: list[Operation], patterns: Patterns, *, steps: int, 
             kind = "other"
             unknown[name] = unknown.get(name, 0.0) + (end - begin) / 1e6 / steps
         spans.append((kind, (begin - first) / 1e6, (end - first) / 1e6))
-    busy, alone, idle, seconds = _planner.profile_parts(spans, steps)
+    found: dict[str, Any] = _planner.profile_parts(spans, steps)
+    mappings = {name: MappingProxyType(found[name]) for name in ("busy", "alone")}
     return Profile(
         steps=steps,
-        seconds=seconds,
-        busy=MappingProxyType(busy),
-        alone=MappingProxyType(alone),
-        idle=idle,
         operations=len(spans),
         unknown=MappingProxyType(dict(sorted(unknown.items(), key=lambda item: (-item[1], item[0])))),
-        **values,
+        **{**found, **mappings, **values},
     )

@@ -12,7 +12,7 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import seconds_text
 from artifex_devices.planner.profile.kinds import KINDS
-from artifex_devices.planner.report import Layout, Report, picked
+from artifex_devices.planner.report import Report, Summary, picked
 
 _SHOWN = 10
 _MAX_NAME = 60
@@ -57,7 +57,7 @@ class Profile(Report):
     unknown: Mapping[str, float]
     notes: tuple[str, ...]
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         of = f" of {len(self.devices)} devices" if len(self.devices) > 1 else ""
         facts = [
             ("device", f"{self.device}{of}"),
@@ -77,7 +77,7 @@ class Profile(Report):
         if len(self.unknown) > _SHOWN:
             rest = sum(list(self.unknown.values())[_SHOWN:])
             rows.append(("", seconds_text(rest), "", f"other: {len(self.unknown) - _SHOWN} more names"))
-        return Layout(f"profile {self.source}", facts, ("kind", "busy", "alone", ""), rows)
+        return Summary(f"profile {self.source}", facts, ("kind", "busy", "alone", ""), rows)
 
     def _content(self) -> dict[str, object]:
         names = ("source", "device", "devices", "steps", "steps_from", "seconds", "idle", "operations", "notes")

@@ -19,7 +19,7 @@ from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices._core import AbstractMesh, Cluster, Sharding
 from artifex_devices.planner.collective import time_text
 from artifex_devices.planner.packed_dtypes import bytes_shape, elements_per_byte
-from artifex_devices.planner.report import Layout, Report, picked
+from artifex_devices.planner.report import Report, Summary, picked
 from artifex_devices.planner.reshard.device_bytes import DeviceBytes
 from artifex_devices.planner.reshard.text import STEP_COLUMNS, picture_lines, received_bars, row_of
 from artifex_devices.planner.reshard.values import Copy, LowerBound, PlanStep
@@ -143,7 +143,7 @@ class ReshardPlan(Report):
             ('<svg', 2)
         """
         picture = _planner.reshard_svg(
-            self._layout().title,
+            self._summary().title,
             picture_lines(self.steps),
             bytes_shape(self.shape, self.dtype, self.source, self.destination, self.cluster)[0],
             self.dtype.itemsize,
@@ -155,7 +155,7 @@ class ReshardPlan(Report):
         )
         return Picture(picture)
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         bound = self.lower_bound
         links = ", ".join(f"{bytes_text(count)} {name}" for name, count in self.bytes_by_link.items() if count)
         strategy, other = self.way, self.other
@@ -183,7 +183,7 @@ class ReshardPlan(Report):
             facts.append(("XLA", "gathers the global array on each device here (involuntary full rematerialization)"))
         ends = " -> ".join(repr(getattr(end, "spec", end)) for end in (self.source, self.destination))
         title = f"reshard of {self.shape} {self.dtype.name}: {ends}, {self.destination.num_devices} devices"
-        return Layout(title, facts, STEP_COLUMNS, [row_of(step) for step in self.steps])
+        return Summary(title, facts, STEP_COLUMNS, [row_of(step) for step in self.steps])
 
     def _content(self) -> dict[str, object]:
         bound, source = self.lower_bound, self.seconds_from
@@ -228,7 +228,7 @@ class ReshardPlan(Report):
             picture = html.note("no picture: an AbstractMesh has no devices to draw")
         else:
             picture = self.to_svg()._repr_html_()
-        return self._layout().html(picture, *received_bars(self.bytes_by_device, self.lower_bound))
+        return self._summary().html(picture, *received_bars(self.bytes_by_device, self.lower_bound))
 
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "bytes_by_link": dict(self.bytes_by_link)}

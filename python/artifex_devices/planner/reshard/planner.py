@@ -151,17 +151,20 @@ def _reshard_plan(
     if calibration is not None:
         copies = copies_estimate(shape, dtype.itemsize, source, destination, calibration)
         seconds_from = calibrated(calibration)
-    total, busiest, host_bytes, seconds = found["lower_bound"]
+    bound = found["lower_bound"]
     needed = DeviceBytes(
-        lambda: _planner.reshard_ingress(packed_shape, dtype.itemsize, source, destination), total, busiest
+        lambda: _planner.reshard_ingress(packed_shape, dtype.itemsize, source, destination),
+        bound["total_bytes"],
+        bound["busiest_bytes"],
     )
 
-    def step_of(*fields: Any) -> PlanStep:
-        *sizes, price, why_no_estimate = fields
-        estimate = None if price is None else Estimate(*price)
+    def step_of(step: dict[str, Any]) -> PlanStep:
+        estimate, why_not = step["estimate"], step["why_no_estimate"]
         if calibration is not None:
-            estimate, why_no_estimate = (copies, "") if sizes[0] == "copies" else (None, _NOT_CALIBRATED)
-        return PlanStep(*sizes, estimate, why_no_estimate)  # type: ignore[call-arg]
+            estimate, why_not = (copies, "") if step["move"] == "copies" else (None, _NOT_CALIBRATED)
+        elif estimate is not None:
+            estimate = Estimate(**estimate)
+        return PlanStep(**{**step, "estimate": estimate, "why_no_estimate": why_not})
 
     def plan_of(part: dict[str, Any], other: ReshardPlan | None, why_no_other: str) -> ReshardPlan:
         return ReshardPlan(
@@ -170,13 +173,12 @@ def _reshard_plan(
             source=source,
             destination=destination,
             cluster=cluster,
-            steps=tuple(step_of(*step) for step in part["steps"]),
+            steps=tuple(map(step_of, part["steps"])),
             bytes_by_device=DeviceBytes(part["count_bytes"], part["bytes_received"], part["busiest_bytes"]),
-            bytes_by_link=MappingProxyType(part["bytes_by_link"]),
-            lower_bound=LowerBound(needed, host_bytes, seconds),
+            bytes_by_link=MappingProxyType(dict(part["bytes_by_link"])),
+            lower_bound=LowerBound(needed, bound["bytes_by_host"], bound["estimate_seconds"]),
             **{name: part[name] for name in ("way", "bytes_copied", "peak_bytes", "is_cheapest")},
-            xla_answer=found["xla_gathers"],
-            why_xla_is_not_known=found["why_xla_is_not_known"],
+            **{name: found[name] for name in ("xla_answer", "why_xla_is_not_known")},
             other=other,
             why_no_other=why_no_other,
             seconds_from=seconds_from,

@@ -12,7 +12,7 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.text import bytes_text, seconds_text, table_lines
 from artifex_devices._core import Cluster, Mesh
-from artifex_devices.planner.report import Layout, Report
+from artifex_devices.planner.report import Report, Summary
 from artifex_devices.planner.step.model import StepModel
 from artifex_devices.planner.step.plan import StepPlan
 
@@ -147,7 +147,7 @@ class Suggestions(Report):
             for place, each in self._places()
         ]
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         """Builds the table with the reasons, and the search space."""
         title, space, places = f"{self.model.name} on {self.cluster.name}", self.space, self._places()
         legend = {"+": "the fastest sharding that does not fit", "-": "the sharding with the least memory"}
@@ -172,13 +172,13 @@ class Suggestions(Report):
         rows = [(*row, each.why) for row, (_, each) in zip(self._rows(), places, strict=True)]
         other = f"; one fits with {' or with '.join(self.fits_with)}" if self.fits_with else ""
         title = f"{title}: {best if self.fits else f'no sharding fits in memory{other}'}"
-        return Layout(title, facts, (*_HEAD, "why"), rows)
+        return Summary(title, facts, (*_HEAD, "why"), rows)
 
     def _text(self, width: int = 0) -> str:
         """Formats the table, the reasons below it, and the search space."""
-        found = self._layout()
+        found = self._summary()
         facts = [*((place, each.why) for place, each in self._places()), *found.all_facts()]
-        table = Layout(found.title, [], _HEAD, self._rows()).text(width)
+        table = Summary(found.title, [], _HEAD, self._rows()).text(width)
         return "\n  ".join([table, *table_lines(facts, width=max(width - 2, 0))])
 
     def _content(self) -> dict[str, object]:

@@ -14,7 +14,7 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.text import bytes_text, count_text, seconds_text
 from artifex_devices._core import Cluster
-from artifex_devices.planner.report import Layout, Report, picked
+from artifex_devices.planner.report import Report, Summary, picked
 from artifex_devices.planner.step.model import StepModel
 from artifex_devices.planner.step.pictures import StepPoint, plot_steps
 from artifex_devices.planner.step.text import (
@@ -197,7 +197,7 @@ class StepPlan(Report):
         views = {name: MappingProxyType(fields[name]) for name in ("mesh_shape", "rules")}
         vars(self).update(fields | views)
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         """Formats the facts, and the collectives as a table."""
         memory, seconds, texts = self.memory, self.seconds, axis_texts(self.mesh_shape)
         sharded = ", ".join(
@@ -228,7 +228,7 @@ class StepPlan(Report):
             ("from", self.seconds_from.text),
         ]
         rows = [collective_row(each, texts) for each in self.collectives]
-        return Layout(self._title(), facts, _COLLECTIVES, rows)
+        return Summary(self._title(), facts, _COLLECTIVES, rows)
 
     def _content(self) -> dict[str, object]:
         """Returns all numbers; infinity, which JSON cannot represent, becomes None."""

@@ -112,23 +112,24 @@ def step_plan(
     found: dict[str, Any],
 ) -> StepPlan:
     """Builds the plan from what the core found."""
-    products = tuple(StepProduct(*each) for each in found["products"])
-    collectives = []
-    for *first, bits, devices, count, nbytes, received, estimate in found["collectives"]:
+
+    def collective_of(each: dict[str, Any]) -> StepCollective:
+        bits = each["axes"]
         axes = tuple(name for place, name in enumerate(mesh_shape) if bits >> place & 1)
-        parts: tuple[Any, ...] = (*first, axes, devices, count, nbytes, received, Estimate(*estimate))
-        collectives.append(StepCollective(*parts))
+        return StepCollective(**{**each, "axes": axes, "estimate": Estimate(**each["estimate"])})
+
+    parts: dict[str, Any] = {
+        "memory": StepMemory(**found["memory"]),
+        "products": tuple(StepProduct(**each) for each in found["products"]),
+        "collectives": tuple(map(collective_of, found["collectives"])),
+        "seconds": StepSeconds(**found["seconds"]),
+        **{name: tuple(StepRegime(**each) for each in found[name]) for name in ("regimes", "serial_regimes")},
+    }
     return StepPlan(
         model=model,
         cluster=cluster,
         mesh_shape=MappingProxyType(mesh_shape),
         rules=MappingProxyType(rules),
-        memory=StepMemory(**found["memory"]),
-        products=products,
-        collectives=tuple(collectives),
-        seconds=StepSeconds(*found["seconds"]),
-        **{name: found[name] for name in ("largest_batch", "update_bytes", "bound", "serial_bound")},
-        regimes=tuple(StepRegime(*each) for each in found["regimes"]),
-        serial_regimes=tuple(StepRegime(*each) for each in found["serial_regimes"]),
-        seconds_from=rates_of(cluster, {product.format for product in products}),
+        seconds_from=rates_of(cluster, {product.format for product in parts["products"]}),
+        **{**found, **parts},
     )

@@ -25,6 +25,7 @@ class StepMemory:
         given: Data and caches.
         working: Operands as gathered, operands that are not kept, and the result, of the product with the largest sum.
         available: Memory of a device.
+        total: Sum of all that is needed.
     """
 
     parameters: int
@@ -34,11 +35,7 @@ class StepMemory:
     given: int
     working: int
     available: int
-
-    @property
-    def total(self) -> int:
-        """Sum of all that is needed."""
-        return sum(getattr(self, name) for name in MEMORY_PARTS)
+    total: int
 
 
 @public("artifex_devices.planner")

@@ -11,7 +11,7 @@ from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster
-from artifex_devices.planner.report import Layout, Report
+from artifex_devices.planner.report import Report, Summary
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.code import jax_code, maxtext_flags, megatron_flags, mesh_code
 from artifex_devices.planner.training.config import TrainingConfig, config_content
@@ -161,7 +161,7 @@ class TrainingSuggestions(Report):
         part = space.memory_limit * parts["devices_per_chip"] / parts["memory_bytes"][0]
         return f"{text}, {bytes_text(int(part * size))} of a host [{source}]"
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         space = self.space
         facts = [
             ("batch", f"{self.config.batch} x {self.config.sequence} tokens"),
@@ -196,7 +196,7 @@ class TrainingSuggestions(Report):
             ]
         )
         title = f"training {self.shape.name} on {self.cluster.name}"
-        return Layout(title, [*facts, *common], head, rows)
+        return Summary(title, [*facts, *common], head, rows)
 
     def _content(self) -> dict[str, object]:
         def content(choice: TrainingChoice) -> dict[str, object]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,7 @@ from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster
-from artifex_devices.planner.report import Layout, Report
+from artifex_devices.planner.report import Report, Summary
 
 
 @public("artifex_devices.planner")
@@ -161,12 +161,16 @@ class Efficiency(Report):
         values = {name: getattr(self, name) for name in FACTORS}
         return Efficiency(**{**values, **factors}, sources={**self.sources, **dict.fromkeys(factors, source)})
 
+    def _fitted(self, found: Mapping[str, tuple[float, str]], names: Iterable[str]) -> Efficiency:
+        """Returns the same with the named factors of a fit, which have its source."""
+        return Efficiency._from(self._described() | {name: found[name] for name in names})
+
     def _described(self) -> dict[str, tuple[float, str]]:
         return {name: (getattr(self, name), self.sources[name]) for name in FACTORS}
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         rows = [(name, f"{getattr(self, name):.4g}", self.sources[name]) for name in FACTORS]
-        return Layout("efficiency", (), ("factor", "value", "source"), rows)
+        return Summary("efficiency", (), ("factor", "value", "source"), rows)
 
     def _content(self) -> dict[str, object]:
         return {

@@ -131,11 +131,9 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
         (vars(plan.shape), plan.cluster, plan.config._described(plan.cluster.device_count), float(plan.measured or 0))
         for plan in plans
     ]
-    found, predicted = fit_training(steps, start._described())
-    factors = {name: (getattr(start, name), source) for name, source in start.sources.items()} | found
-    values: dict[str, float] = {name: value for name, (value, _) in factors.items()}
-    fitted = Efficiency(**values, sources={name: source for name, (_, source) in factors.items()})
-    return EfficiencyFit(fitted, tuple(found), tuple(predicted), tuple(step[3] for step in steps))
+    found = fit_training(steps, start._described())
+    efficiency = start._fitted(found["efficiency"], found["fitted"])
+    return EfficiencyFit(efficiency, found["fitted"], found["predicted"], tuple(step[3] for step in steps))
 
 
 def _chip(plan: TrainingPlan) -> str:

@@ -69,11 +69,17 @@ def schedule_svg(title: str, config: TrainingConfig, stages: Sequence[TrainingSt
     backward = [stage.backward for stage in stages]
     tasks = _planner.pipeline_timeline(config.schedule, count, chunks, forward, backward)
     tiles = [
-        (stage, 2 * (chunk % 4) + is_backward, start, end, str(microbatch + 1))
-        for stage, microbatch, chunk, is_backward, start, end in tasks
+        (
+            task["stage"],
+            2 * (task["chunk"] % 4) + task["is_backward"],
+            task["start"],
+            task["end"],
+            str(task["microbatch"] + 1),
+        )
+        for task in tasks
     ]
-    end = max(task[5] for task in tasks)
-    busy = sum(task[5] - task[4] for task in tasks) / len(stages)
+    end = max(task["end"] for task in tasks)
+    busy = sum(task["end"] - task["start"] for task in tasks) / len(stages)
     kinds = [
         f"{word}{f', chunk {chunk + 1}' if chunks > 1 else ''}"
         for chunk in range(min(chunks, 4))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import Any
 
 from artifex_devices import _planner
@@ -13,7 +12,7 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import bytes_text, count_text, rate_text, seconds_text
 from artifex_devices._core import Cluster
-from artifex_devices.planner.report import Layout, Report, picked
+from artifex_devices.planner.report import Report, Summary, picked
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.config import TrainingConfig, config_content
 from artifex_devices.planner.training.efficiency import Efficiency
@@ -41,15 +40,18 @@ class TrainingPlan(Report):
         cluster: The devices.
         config: Configuration, with `data` derived.
         efficiency: Factors of the expected seconds.
+        measured: Measured seconds of a step, or None if none were given.
+        devices: Number of devices.
+        microbatches: Microbatches of each replica in a step.
         stages: Pipeline stages, first to last.
         roofline: Seconds at published rates, with the configuration's overlap. A bound.
         expected: Seconds with the factors of `efficiency`.
-        measured: Measured seconds of a step, or None if none were given.
         model_flops: FLOPs of a step as publications count them: attention in full, nothing for recomputation.
         executed_flops: The same with recomputation.
         peak_flops: FLOP/s of a device in the configured format.
-        available: Bytes of memory of a device.
         bubble_fraction: Bubble over the work of a pipeline with equal stages: (stages - 1) / (chunks x microbatches).
+        memory: Bytes of a device of the fullest stage.
+        available: Bytes of memory of a device.
         host_memory: Bytes that are offloaded to the fullest host.
         host_available: Bytes of memory of a host, or None if nothing is offloaded or the size is unknown.
     """
@@ -58,32 +60,20 @@ class TrainingPlan(Report):
     cluster: Cluster
     config: TrainingConfig
     efficiency: Efficiency
+    measured: float | None
+    devices: int
+    microbatches: int
     stages: tuple[TrainingStage, ...]
     roofline: TrainingSeconds
     expected: TrainingSeconds
-    measured: float | None
     model_flops: float
     executed_flops: float
     peak_flops: float
-    available: int
     bubble_fraction: float
-    host_memory: int = 0
-    host_available: int | None = None
-
-    @property
-    def devices(self) -> int:
-        """Number of devices."""
-        return self.config.tensor * self.config.context * self.config.pipeline * (self.config.data or 1)
-
-    @property
-    def microbatches(self) -> int:
-        """Microbatches of each replica in a step."""
-        return self.config.batch // ((self.config.data or 1) * self.config.microbatch)
-
-    @property
-    def memory(self) -> int:
-        """Bytes of a device of the fullest stage."""
-        return max(stage.total for stage in self.stages)
+    memory: int
+    available: int
+    host_memory: int
+    host_available: int | None
 
     @property
     def fits(self) -> bool:
@@ -154,7 +144,7 @@ class TrainingPlan(Report):
         """Plans another configuration on as many devices."""
         return planned(self.shape, self.cluster, config, self.efficiency, self.devices)
 
-    def _layout(self) -> Layout:
+    def _summary(self) -> Summary:
         """Formats the facts, and the waterfall as a table."""
         config, fullest = self.config, max(self.stages, key=lambda stage: stage.total)
         parts = ", ".join(
@@ -203,7 +193,7 @@ class TrainingPlan(Report):
             if (value := self.expected.parts[name]) > 0 or self.roofline.parts[name] > 0
         ]
         title = f"{self.shape.name}, training on {self.devices} devices of {self.cluster.name}"
-        return Layout(title, facts, ("part of a step", "roofline", "expected", "share"), rows)
+        return Summary(title, facts, ("part of a step", "roofline", "expected", "share"), rows)
 
     def _host_facts(self) -> list[tuple[str, str]]:
         if not self.host_memory:
@@ -216,7 +206,7 @@ class TrainingPlan(Report):
         return [("host", f"{used} on the fullest host [{source}]: {fits}")]
 
     def _repr_html_(self) -> str:
-        return self._layout().html(self.to_svg()._repr_html_())
+        return self._summary().html(self.to_svg()._repr_html_())
 
     def _content(self) -> dict[str, object]:
         nearest, error = nearest_fits(self), self._error()
@@ -231,7 +221,7 @@ class TrainingPlan(Report):
             "host_memory": {"bytes": self.host_memory, "available": self.host_available},
             "fits_with": nearest.content(self.config),
             "ways_out": list(nearest.ways_out),
-            "stages": [asdict(stage) | {"total": stage.total} for stage in self.stages],
+            "stages": [asdict(stage) for stage in self.stages],
             "seconds": {
                 name: {"total": each.total, "parts": dict(each.parts), "hidden": dict(each.hidden)}
                 for name, each in (("roofline", self.roofline), ("expected", self.expected))
@@ -256,27 +246,16 @@ def planned(
     """Returns the plan on so many devices of a cluster."""
     described = config._described(devices)
     found = _planner.plan_training(vars(shape), cluster, described, efficiency._described(), devices)
-    expected, known = found["expected"], cluster.parts["host_memory_bytes"]
-    stages = [
-        TrainingStage(**stage, forward=expected["forward"][i], backward=expected["backward"][i])
-        for i, stage in enumerate(found["stages"])
-    ]
+    parts: dict[str, Any] = {
+        "stages": tuple(TrainingStage(**stage) for stage in found["stages"]),
+        "roofline": TrainingSeconds(**found["roofline"]),
+        "expected": TrainingSeconds(**found["expected"]),
+    }
     return TrainingPlan(
         shape=shape,
         cluster=cluster,
         config=config.replaced(data=described["data"]),
         efficiency=efficiency,
-        stages=tuple(stages),
-        roofline=_seconds(found["roofline"]),
-        expected=_seconds(expected),
         measured=measured,
-        **{
-            name: found[name]
-            for name in ("model_flops", "executed_flops", "peak_flops", "available", "bubble_fraction", "host_memory")
-        },
-        host_available=int(known[0]) if known is not None and found["host_memory"] else None,
+        **{**found, **parts},
     )
-
-
-def _seconds(found: dict[str, Any]) -> TrainingSeconds:
-    return TrainingSeconds(MappingProxyType(found["parts"]), MappingProxyType(found["hidden"]))

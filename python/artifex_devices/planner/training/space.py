@@ -120,9 +120,10 @@ def find_configs(
             found[devices] = _planner.search_training(vars(shape), cluster, each, efficiency._described(), shown)
 
     def chosen(each: dict[str, Any]) -> tuple[TrainingConfig, int]:
-        fields = {key: each[key] for key in (*SEARCHED, "data", "expert_tensor", "sequence_parallel", "schedule")}
+        values = each["config"]
+        fields = {key: values[key] for key in (*SEARCHED, "data", "expert_tensor", "sequence_parallel", "schedule")}
         fields["zero_shards"] = fields["zero_shards"] or None
-        fields["recompute_layers"] = None if each["recompute_layers"] < 0 else each["recompute_layers"]
+        fields["recompute_layers"] = None if values["recompute_layers"] < 0 else values["recompute_layers"]
         return config.replaced(**fields, overlap=overlap), each["devices"]
 
     whole = found[counts[0]]
@@ -264,10 +265,7 @@ def _ways_out(shape: TransformerShape, cluster: Cluster, space: dict[str, Any]) 
     """Returns changes that would make the run fit, after the memory model has checked them."""
 
     def fits(changed: dict[str, Any], devices: int) -> bool:
-        found = _planner.least_memory(vars(shape), cluster, {**space, **changed}, devices)
-        if found is None or found["memory"] > space["memory_limit"]:
-            return False
-        return not space["host_limit"] or found["host"] <= space["host_limit"]
+        return _planner.fits_in_memory(vars(shape), cluster, {**space, **changed}, devices)
 
     texts = []
     base, devices = space["base"], cluster.device_count

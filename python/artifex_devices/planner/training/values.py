@@ -46,6 +46,7 @@ class TrainingStage:
         backward: Expected seconds of its backward pass, recomputation included.
         host: Bytes of each device in the memory of its host: offloaded optimizer state with its gradients, and
             activations.
+        total: Sum of all bytes of a device.
     """
 
     layers: int
@@ -57,12 +58,8 @@ class TrainingStage:
     working: int
     forward: float
     backward: float
-    host: int = 0
-
-    @property
-    def total(self) -> int:
-        """Sum of all bytes of a device."""
-        return sum(getattr(self, name) for name in MEMORY_PARTS)
+    host: int
+    total: int
 
 
 @public("artifex_devices.planner")
@@ -73,18 +70,20 @@ class TrainingSeconds:
     Attributes:
         parts: Exposed seconds by part, in the order of a waterfall; they sum to the step.
         hidden: Seconds of communication behind computation, by kind.
+        total: Seconds of the step.
     """
 
     parts: Mapping[str, float]
     hidden: Mapping[str, float]
+    total: float
 
-    @property
-    def total(self) -> float:
-        """Seconds of the step."""
-        return sum(self.parts.values())
+    def __post_init__(self) -> None:
+        for name in ("parts", "hidden"):
+            object.__setattr__(self, name, MappingProxyType(getattr(self, name)))
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: dict(value) for name, value in vars(self).items()}
+        return {**vars(self), "parts": dict(self.parts), "hidden": dict(self.hidden)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update({name: MappingProxyType(dict(value)) for name, value in state.items()})
+        views = {name: MappingProxyType(dict(state[name])) for name in ("parts", "hidden")}
+        vars(self).update({**state, **views})

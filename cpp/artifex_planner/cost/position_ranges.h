@@ -23,4 +23,17 @@ bool are_digits(const PositionRange& range, const std::vector<int64_t>& boundari
 /// count.
 std::vector<int64_t> first_positions(std::vector<PositionRange> ranges, int64_t count);
 
+/// The groups along some ranges: member i of the group that begins at `first` is first + members[i].
+struct PositionGroups {
+  std::vector<int64_t> firsts;   // first_positions()
+  std::vector<int64_t> members;  // of every group, by the ranges in their order, the last one fastest
+};
+/// Example: {{2, 4}} below 8 has groups that begin at 0, 1, 2 and 3, with members 0 and 4.
+PositionGroups groups_along(const std::vector<PositionRange>& ranges, int64_t count);
+/// The devices of each group, of those by position.
+std::vector<std::vector<int64_t>> devices_of(const PositionGroups& groups, const std::vector<int64_t>& devices);
+
+/// The axes of a mesh as ranges of its row-major positions.
+std::vector<PositionRange> mesh_ranges(const std::vector<int64_t>& sizes);
+
 }  // namespace artifex_devices::planner
