@@ -37,8 +37,8 @@ PAGES = (
         "Devices and worlds",
         "devices local_devices device_count local_device_count default_backend default_device simulate Device Client "
         "Machine process_count process_index process_indices host_count host_id host_ids find_accelerators "
-        "AcceleratorReport FoundAccelerator NvLink shutdown clear_caches",
-        "device_manager",
+        "AcceleratorReport FoundAccelerator NvLink shutdown clear_caches print_environment_info",
+        "device_manager compat",
     ),
     Page("meshes", "Meshes and shardings", "set_mesh", "sharding mesh mesh_utils"),
     Page(
@@ -51,10 +51,10 @@ PAGES = (
         "device_placement layout dlpack",
     ),
     Page("batches", "Batches and prefetching", "", "prefetch batch_placement"),
-    Page("arrays", "Arrays", "Array Shard ShapeDtypeStruct live_arrays enable_x64", "array_api numpy"),
+    Page("arrays", "Arrays", "Array Shard ShapeDtypeStruct typeof live_arrays enable_x64", "array_api numpy"),
     Page("checkpoints", "Checkpoints", "", "checkpoint"),
     Page("trees", "Trees of arrays", "", "tree tree_util"),
-    Page("spmd", "SPMD programs and collectives", "shard_map smap pmap jit", "lax experimental"),
+    Page("spmd", "SPMD programs and collectives", "shard_map smap pmap jit disable_jit", "lax experimental"),
     Page("processes", "Many processes", "", "distributed multihost_utils"),
     Page("debugging", "Memory, pictures and tests", "", "memory transfers debug render profiler doctor testing"),
     Page(

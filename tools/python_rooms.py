@@ -20,8 +20,8 @@ PLANNER_ROOMS = ("_hardware", "roofline", "planner")  # that use the second one
 
 # A room imports itself and rooms on earlier lines. A name with an underscore is private, the others are public.
 ORDER = (
-    ("errors", "_base"),
-    ("config", "_tree", "render"),
+    ("_base",),
+    ("errors", "config", "_tree", "render"),
     ("tree_util",),
     ("tree", "_runtime"),
     ("layout", "memory", "transfers"),
@@ -33,7 +33,7 @@ ORDER = (
     ("device_placement", "multihost_utils", "device_manager", "batch_measurement", "checkpoint"),
     ("_spmd", "roofline", "mesh_utils"),
     ("lax", "profiler", "planner", "doctor"),
-    ("models", "cluster", "calibration", "experimental"),
+    ("models", "cluster", "calibration", "experimental", "compat"),
     ("command_line", "testing", "unpickle"),
     ("__main__",),
 )
@@ -44,6 +44,7 @@ LAZY_ROOMS = ("command_line", "doctor")
 LAZY = (
     "_array.html",
     "_array_ops",
+    "_base.absent_names",
     "_hardware.batch_size",
     "_placement.construct",
     "_placement.target",
@@ -216,7 +217,7 @@ def check_public_paths(root: Path) -> Iterator[str]:
         )
         if path.stem != "__init__"
     }
-    inner -= {"experimental.shard_map"}
+    inner -= {"compat.artifex", "experimental.shard_map"}
 
     def is_private(path: str) -> bool:
         parts = path.strip(".").split(".")

@@ -18,12 +18,10 @@ import numpy as np
 
 from artifex_devices._base.public_names import MODULES as _MODULES
 
-# Names of JAX that need its compiler or its tracing, and what to use instead.
-_ABSENT = {
-    "grad": "write the gradient as a function of its own and average it over devices with lax.pmean",
-    "value_and_grad": "write a function that returns value and gradient and average both with lax.pmean",
-    "vmap": "use NumPy's broadcasting, or pmap and shard_map to map over devices",
-}
+# Modules whose names people look for here.
+_SEARCHED = ("lax", "sharding", "tree_util")
+# The module of names that `dir` leaves out: those of the Artifex project.
+_UNLISTED = f"{__name__}.compat.artifex"
 # NumPy functions that create an array, and arguments of a call.
 _CREATED = dict.fromkeys(("empty", "ones", "zeros"), "(8, 8)") | dict.fromkeys(("arange", "eye"), "8")
 _CREATED |= dict.fromkeys(("array", "asarray"), "[[1, 2], [3, 4]]") | {"full": "(8, 8), 0.5", "linspace": "0, 1, 8"}
@@ -43,17 +41,18 @@ def __getattr__(name: str) -> Any:
         found = importlib.import_module(f"{module}.{name}" if is_module else module)
         globals()[name] = value = found if is_module else getattr(found, name)
         return value
-    if name in _ABSENT:
-        raise AttributeError(
-            f"artifex_devices.{name}: functions are not traced or differentiated here; expected a name of this "
-            f"package, got JAX's {name}; {_ABSENT[name]}"
-        )
-    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is not None:
+    if name.startswith("_"):  # Python and its tools ask for many of them
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from artifex_devices._base.absent_names import explained, hint_for
+
+    if hint_for(__name__, name) is not None:
+        raise AttributeError(explained(__name__, name, ()))
+    if importlib.util.find_spec(f"{__name__}.{name}") is not None:
         raise AttributeError(
             f"artifex_devices.{name}: this module is imported by its own name; expected it to be imported, got no such "
             f"attribute; write import artifex_devices.{name}"
         )
-    if not name.startswith("_") and name in dir(np):
+    if name in dir(np):
         fix = f"np.{name}"
         if name in _CREATED:
             fix = f"ad.device_put(np.{name}({_CREATED[name]}), sharding), which places its result"
@@ -62,10 +61,10 @@ def __getattr__(name: str) -> Any:
             f"artifex_devices.{name}: NumPy is not part of this package; expected a name of this package, got NumPy's "
             f"{name}; write {fix}"
         )
-    from artifex_devices._base.nearest_name import did_you_mean
-
-    hint = "" if name.startswith("_") else did_you_mean(name, _MODULES)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+    for module in _SEARCHED:
+        if name in importlib.import_module(f"{__name__}.{module}").__all__:
+            raise AttributeError(f"artifex_devices.{name} is in another module; write ad.{module}.{name}")
+    raise AttributeError(explained(__name__, name, _MODULES))
 
 
 def _import_eagerly(*modules: str) -> None:
@@ -79,7 +78,7 @@ def _import_eagerly(*modules: str) -> None:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_MODULES, "__all__", "__doc__"})
+    return [name for name, module in sorted(_MODULES.items()) if module != _UNLISTED]
 
 
 _import_eagerly(

@@ -13,11 +13,13 @@ from typing import Any
 from artifex_devices import _core
 from artifex_devices._base.checks import check_str, failure
 from artifex_devices._base.html import facts, folded, page
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import bytes_text
 from artifex_devices._hardware.batch_size import HardwareType
 
 __all__ = ["Accelerator", "Links", "Source", "accelerator", "accelerators"]
+add_public_lookup(__name__)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import Array, Sharding, internal
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._tree.prefix import per_leaf
 from artifex_devices.layout import Format
 
 __all__ = ["batch_share", "place_batch"]
+add_public_lookup(__name__)
 
 
 def place_batch(operation: str, batch: object, target: object) -> Any:

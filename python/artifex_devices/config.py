@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type, failure
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.recorded_options import RECORDED, check_recorded
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import internal
 
 __all__ = ["Config", "config"]
+add_public_lookup(__name__)
 
 # Options in bytes, and their minima.
 _BYTES = {"cache_bytes": -1, "parallel_copy_bytes": 0, "async_copy_bytes": 0}

@@ -1,22 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of shardings: the names of `jax.debug`."""
+"""Prints values and pictures of shardings: the names of `jax.debug`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import builtins
+import functools
+import string
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from artifex_devices._base.checks import check_callable, check_type, wrong_type
+import numpy as np
+
+from artifex_devices._base.checks import check_bool, check_callable, check_type, wrong_type
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.rich_console import rich_console
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Sharding, sharding_text
 from artifex_devices.tree_util import keystr, tree_leaves_with_path
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["inspect_array_sharding", "visualize_array_sharding", "visualize_sharding"]
+__all__ = ["inspect_array_sharding", "print", "visualize_array_sharding", "visualize_sharding"]
+add_public_lookup(__name__)
 
 ColorMap = Callable[[float], Sequence[float]]
+
+
+class _Formatter(string.Formatter):
+    """str.format that refuses arguments that the text does not use, as JAX's does."""
+
+    def check_unused_args(self, used_args: set[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raises ValueError for arguments without a place in the text."""
+        unused = [value for number, value in enumerate(args) if number not in used_args]
+        unused += [name for name in kwargs if name not in used_args]
+        if unused:
+            raise ValueError(
+                f"debug.print: the text does not use {', '.join(map(safe_repr, unused))}; write {{}} or {{name}} where "
+                "each value belongs"
+            )
+
+
+def print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """Prints values by a format string; in a body of `shard_map`, each participant prints its blocks.
+
+    Bodies are plain Python, so `print` of Python works too. An Array is printed as its value.
+
+    Args:
+        fmt: A text such as "x = {x}", as for `str.format`. Without it, a function of the text and the values is
+            returned: `debug.print(ordered=True)("x = {x}", x=x)`.
+        *args: Values by position.
+        ordered: As in JAX; lines are always in the order of the calls.
+        partitioned: Whether an Array is printed as the shards of this process, by device.
+        skip_format_check: Whether values that the text does not use are allowed.
+        **kwargs: Values by name.
+
+    Returns:
+        None, or the function.
+
+    Raises:
+        TypeError: `fmt` is not a str, or values are given without it.
+        ValueError: The text does not use one of the values.
+        KeyError: The text has a name without a value (IndexError: a position).
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> ad.debug.print("x = {x}, sum = {:.1f}", 6.0, x=ad.device_put(np.arange(4)))
+        x = [0 1 2 3], sum = 6.0
+    """
+    if fmt is None:
+        if args or kwargs:
+            raise TypeError("debug.print: values are given without a text; write debug.print('x = {x}', x=x)")
+        options = {"ordered": ordered, "partitioned": partitioned, "skip_format_check": skip_format_check}
+        return functools.partial(_print_text, **options)
+    _print_text(fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check, **kwargs)
+    return None
+
+
+def _print_text(
+    fmt: str, /, *args: Any, ordered: bool, partitioned: bool, skip_format_check: bool, **kwargs: Any
+) -> None:
+    check_type("debug.print", "fmt", fmt, str, "a format string", "write debug.print('x = {x}', x=x)")
+    for name, flag in (("ordered", ordered), ("partitioned", partitioned), ("skip_format_check", skip_format_check)):
+        check_bool("debug.print", name, flag, "leave it out")
+    convert = _parts_of if partitioned else _value_of
+    values, named = [convert(value) for value in args], {name: convert(value) for name, value in kwargs.items()}
+    builtins.print(fmt.format(*values, **named) if skip_format_check else _Formatter().format(fmt, *values, **named))
+
+
+def _value_of(value: object) -> object:
+    """Returns the value of an Array as an ndarray or a number, other objects unchanged."""
+    return np.asarray(value)[()] if isinstance(value, Array) else value
+
+
+def _parts_of(value: object) -> object:
+    """Returns the shards of an Array on this process by device, other objects unchanged."""
+    if not isinstance(value, Array):
+        return value
+    return {str(shard.device): np.asarray(shard.data) for shard in value.addressable_shards}
 
 
 def visualize_sharding(
@@ -59,7 +147,7 @@ def visualize_sharding(
     text = sharding_text(sharding, shape, max_columns=max_width, min_width=min_width, scale=scale)
     console = _colour_console() if use_color else None
     if console is None:
-        print(text)
+        builtins.print(text)
     else:
         _print_in_colour(console, text, color_map or _own_colour)
 
@@ -102,8 +190,10 @@ def inspect_array_sharding(value: object, *, callback: Callable[[Sharding], Any]
 
     Example:
         >>> import artifex_devices as ad
+        >>> seen = []
         >>> with ad.simulate(2):
-        ...     ad.debug.inspect_array_sharding(ad.device_put(1.0), callback=lambda s: print(s.num_devices))
+        ...     ad.debug.inspect_array_sharding(ad.device_put(1.0), callback=seen.append)
+        >>> seen[0].num_devices
         1
     """
     name = "inspect_array_sharding"

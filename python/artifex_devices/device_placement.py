@@ -11,6 +11,7 @@ import numpy as np
 
 from artifex_devices._base.checks import check_type, failure
 from artifex_devices._base.leaf_types import ArrayLeaf, ArrayLeafT, Container, K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec, internal
 from artifex_devices._hardware.batch_size import (
@@ -36,6 +37,7 @@ __all__ = [
     "get_batch_size_recommendation",
     "place_on_device",
 ]
+add_public_lookup(__name__)
 
 _SHARD = "DevicePlacement.shard_batch_dim"
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from artifex_devices._base.checks import check_type, failure, wrong_type
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import Array, Device, Sharding, internal
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
+add_public_lookup(__name__)
 
 _HOST_DEVICE_TYPES = (1, 3, 11)  # DLPack: CPU, and host memory pinned for CUDA and ROCm
 _CUDA = 2

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import (
     DuplicateSpecError,
     IndivisibleError,
@@ -21,6 +22,7 @@ __all__ = [
     "ShardingTypeError",
     "TransferGuardError",
 ]
+add_public_lookup(__name__)
 
 
 class CollectiveError(RuntimeError):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from artifex_devices._base.checks import check_choice, check_int, check_sequence, check_sequence_of_ints, failure
 from artifex_devices._base.leaf_types import T
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core.internal import arrive, take
 from artifex_devices._core.internal import check_int as _check_int
 from artifex_devices._placement.reshard import with_sharding_constraint
@@ -40,6 +41,7 @@ __all__ = [
     "pvary",
     "with_sharding_constraint",
 ]
+add_public_lookup(__name__)
 
 IndexGroups: TypeAlias = Sequence[Sequence[int]] | None
 Number: TypeAlias = np.generic | complex  # includes int and float

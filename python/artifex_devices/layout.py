@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from artifex_devices._base.checks import MAX_DIMENSIONS, check_sequence_of_ints, check_type, failure, wrong_value
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import Device, PjRtLayout, Sharding, SingleDeviceSharding
 from artifex_devices._core import Layout as XlaLayout
 
 __all__ = ["AutoLayout", "Format", "Layout"]
+add_public_lookup(__name__)
 
 
 class AutoLayout:

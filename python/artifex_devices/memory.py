@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.checks import check_int, entered_twice, never_entered
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.text import bytes_text, shortened, shortened_list, table_lines
 from artifex_devices._core import Array, Device, Sharding
 from artifex_devices._core.internal import MemoryWindow, creation_line
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["ArrayRecord", "MemoryReport", "Space", "memory_report"]
+add_public_lookup(__name__)
 
 Space = MemorySpace
 

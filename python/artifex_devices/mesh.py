@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_type, failure, wrong_type
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import more_devices
 from artifex_devices._core import AbstractMesh, Device, Mesh
 from artifex_devices._runtime.device_arguments import check_devices
 
 __all__ = ["DeviceMeshManager"]
+add_public_lookup(__name__)
 
 
 class DeviceMeshManager:

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from artifex_devices._base.checks import check_number, failure, wrong_type, wrong_value
 from artifex_devices._base.nearest_name import did_you_mean
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.plain_numbers import is_count, plain
 from artifex_devices.planner.shape import SHAPES, ShapeParameters, TransformerShape, from_hf_config
@@ -19,6 +20,7 @@ __all__ = [
     "SHAPES", "Operation", "Optimizer", "ShapeParameters", "StepModel", "Tensor", "TransformerShape", "from_hf_config",
     "mlp", "moe", "transformer",
 ]  # fmt: skip
+add_public_lookup(__name__)
 
 ADAM = Optimizer(8)
 _PRODUCTS = (

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_str, check_type, failure
 from artifex_devices._base.digest import digest_of
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client, Mesh, NamedSharding, PartitionSpec, internal
 from artifex_devices._placement.device_put import device_put
@@ -37,6 +38,7 @@ __all__ = [
     "process_allgather",
     "sync_global_devices",
 ]
+add_public_lookup(__name__)
 
 _TEXT_BYTES = 2048  # of each text in errors about values that differ
 

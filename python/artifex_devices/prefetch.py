@@ -19,11 +19,13 @@ import numpy as np
 from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import Array, internal
 from artifex_devices._placement.target import TargetTree, resolve_target
 from artifex_devices.batch_placement import exchanges_sizes, place_batch
 
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
+add_public_lookup(__name__)
 
 _POLL_S = 0.25  # how late a thread goes on whose wake-up was lost as Ctrl-C interrupted the other one
 _EXIT_WAIT_S = 2.0

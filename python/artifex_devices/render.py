@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 from artifex_devices import _core
 from artifex_devices._base.checks import check_int, check_type
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.svg import Picture
 from artifex_devices._core import Machine, Mesh, Sharding
 
 __all__ = ["machine_svg", "mesh_svg", "mesh_text", "placed_mesh_svg", "sharding_svg", "sharding_text"]
+add_public_lookup(__name__)
 
 _FIXES = {
     Machine: "give Machine.live()",

@@ -10,10 +10,12 @@ from typing import Any
 
 from artifex_devices._base.checks import check_choice, check_type, entered_twice, never_entered
 from artifex_devices._base.html import NotebookText, facts, page, table
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.text import bytes_text, table_lines
 from artifex_devices._core.internal import TransferRecording
 
 __all__ = ["LineTransfers", "RouteTransfers", "TransferReport", "record"]
+add_public_lookup(__name__)
 
 _DIRECTIONS = ("host-to-device", "device-to-device", "device-to-host")
 _ROWS_SHOWN = 12

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from artifex_devices._base.checks import check_type
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.tree_util import tree_all as all
 from artifex_devices.tree_util import tree_broadcast as broadcast
 from artifex_devices.tree_util import tree_flatten as flatten
@@ -38,6 +39,7 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
+add_public_lookup(__name__)
 
 
 def static(**kwargs: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 from artifex_devices._base.checks import bounded_list, check_callable, check_type, failure
 from artifex_devices._base.leaf_types import K, LeafT, NamedTupleT
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._tree.flatten import IsLeaf, flatten
 from artifex_devices._tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey, keystr
@@ -70,6 +71,7 @@ __all__ = [
     "treedef_is_leaf",
     "treedef_tuple",
 ]
+add_public_lookup(__name__)
 
 # Trees of one level, whose leaves have one type.
 Flat: TypeAlias = dict[Any, LeafT] | list[LeafT] | tuple[LeafT, ...] | LeafT

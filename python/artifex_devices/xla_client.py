@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import (
     Client,
     Device,
@@ -34,3 +35,4 @@ __all__ = [
     "make_cpu_client",
     "make_gpu_client",
 ]
+add_public_lookup(__name__)

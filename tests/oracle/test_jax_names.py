@@ -56,7 +56,7 @@ MESHES = {
     "abstract types": lambda library: library.AbstractMesh((2, 4), ("x", "y")).update_axis_types(
         {"y": library.AxisType.Explicit, "q": library.AxisType.Auto}
     ),
-    "abstract wrong type": lambda library: library.AbstractMesh((2,), ("x",)).update_axis_types({"x": "Explicit"}),
+    "abstract wrong type": lambda library: library.AbstractMesh((2,), ("x",)).update_axis_types({"x": "Explizit"}),
     "abstract without axes": lambda library: library.AbstractMesh((), ()),
     "abstract of abstract": lambda library: library.AbstractMesh((2,), ("x",)).abstract_mesh,
     "manual": lambda library: library.AbstractMesh((2,), ("x",), axis_types=library.AxisType.Manual),
@@ -218,3 +218,63 @@ def test_the_number_of_devices_can_be_set_to_itself():
         with pytest.raises(RuntimeError):
             config.update("jax_num_cpu_devices", 5)
     assert plain(len(ad.devices())) == 8
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".lax", ".sharding", ".tree", ".tree_util", ".debug", ".profiler", ".distributed", ".dlpack", ".errors"],
+)
+def test_names_that_jax_has_and_we_do_not_say_what_to_write(name):
+    ours, theirs = importlib.import_module(f"artifex_devices{name}"), importlib.import_module(f"jax{name}")
+    for each in dir(theirs):
+        if each.startswith("_") or hasattr(ours, each):
+            continue
+        with pytest.raises(AttributeError, match=r"(does not exist: |write |is in another module)"):
+            getattr(ours, each)
+
+
+VALUES = {
+    "explicit": lambda library: library.device_put(X, over_explicit(library, "x")),
+    "two axes": lambda library: library.device_put(X, over_explicit(library, ("x", "y"))),
+    "auto": lambda library: library.device_put(X, over(library, "x")),
+    "one device": lambda library: library.device_put(X, library.devices[3]),
+    "ndarray": lambda library: X,
+    "number": lambda library: 1.5,
+    "bool": lambda library: True,
+    "scalar": lambda library: np.int8(3),
+    "struct": lambda library: top(library).ShapeDtypeStruct((2, 3), np.int8),
+}
+
+
+def over_explicit(library, *entries):
+    return library.NamedSharding(library.make_mesh((4, 2), ("x", "y")), library.P(*entries))
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_types_of_values_are_written_alike(value):
+    def facts_of(library):
+        found = top(library).typeof(VALUES[value](library))
+        return str(found), repr(found), found.shape, found.dtype, found.weak_type
+
+    assert facts_of(OURS) == facts_of(JAX)
+
+
+@pytest.mark.parametrize("value", ["text", None, [1.0]])
+def test_what_has_no_type_is_a_type_error_in_both(value):
+    for library in LIBRARIES:
+        with pytest.raises(TypeError):
+            top(library).typeof(value)
+
+
+def test_debug_print_prints_alike(capfd):
+    printed = []
+    for library in LIBRARIES:
+        place = library.device_put
+        top(library).debug.print("{} {x} {y:.2f}", place(X[0]), x=place(np.float32(2.5)), y=1.234)
+        top(library).debug.print(ordered=True)("{a}, {}", 3, a="text")
+        jax.effects_barrier()
+        printed.append(capfd.readouterr().out)
+        for arguments, error in ((("x {}",), IndexError), (("x", 3), ValueError), ((3,), TypeError)):
+            with pytest.raises(error):
+                top(library).debug.print(*arguments)
+    assert printed[0] == printed[1] != ""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.batch_measurement.measure import measure_batch_size
 from artifex_devices.batch_measurement.measurement import BatchSizeMeasurement
 from artifex_devices.batch_measurement.memory import MemoryFit, MemoryMeter, MemoryUse
@@ -18,3 +19,4 @@ __all__ = [
     "ThroughputModel",
     "measure_batch_size",
 ]
+add_public_lookup(__name__)

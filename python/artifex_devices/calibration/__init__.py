@@ -4,6 +4,7 @@
 See docs/how_to/calibrate.md for the model and its limits.
 """
 
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.calibration.accuracy import CalibrationCheck, CheckedRow
 from artifex_devices.calibration.run import calibrate, check
 from artifex_devices.planner.calibration import TERMS, Calibration, CalibrationConditions, Link, ProcessLink, Sample
@@ -20,3 +21,4 @@ __all__ = [
     "calibrate",
     "check",
 ]
+add_public_lookup(__name__)

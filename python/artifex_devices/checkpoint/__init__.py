@@ -6,6 +6,11 @@ A checkpoint is a folder of safetensors files, in the layout of torch.distribute
 
 from __future__ import annotations
 
+import sys
+import types
+from typing import NoReturn
+
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.checkpoint.converting import convert
 from artifex_devices.checkpoint.describing import ArrayMetadata, CheckpointMetadata, metadata
 from artifex_devices.checkpoint.future import SaveFuture
@@ -26,3 +31,18 @@ __all__ = [
     "save",
     "save_async",
 ]
+add_public_lookup(__name__)
+
+
+class _Module(types.ModuleType):
+    """The type of this module: JAX has a function of its name."""
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        """Raises TypeError."""
+        raise TypeError(
+            "checkpoint: nothing is differentiated here, so nothing is computed again; call the function itself; "
+            "ad.checkpoint.save(folder, tree) saves Arrays"
+        )
+
+
+sys.modules[__name__].__class__ = _Module

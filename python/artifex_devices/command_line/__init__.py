@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.command_line.console import (
     BROKEN_PIPE,
     FAILED,
@@ -32,6 +33,7 @@ from artifex_devices.command_line.console import (
 from artifex_devices.command_line.help_text import HelpText
 
 __all__ = ["COMMANDS", "main", "make_parser"]
+add_public_lookup(__name__)
 
 COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate", "checkpoint", "flight-record", "timeline")
 """The commands in the order of --help; each is a module of this package, with `_` for `-`."""

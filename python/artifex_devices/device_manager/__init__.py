@@ -8,6 +8,7 @@ import sys
 import threading
 
 from artifex_devices._base.caller import warn_user
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import Device
 from artifex_devices._hardware.detection import CUDADetector, DeviceCapabilities, DeviceDetector, DeviceType
 from artifex_devices.device_manager.configuration import (
@@ -33,6 +34,7 @@ __all__ = [
     "has_gpu",
     "print_device_info",
 ]
+add_public_lookup(__name__)
 
 
 class _Process:

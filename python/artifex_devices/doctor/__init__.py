@@ -14,9 +14,11 @@ import os
 from collections.abc import Callable
 from datetime import datetime, timezone
 
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.doctor.report import FORMAT, Fact, Finding, Report, Section
 
 __all__ = ["FORMAT", "Fact", "Finding", "Report", "Section", "examine"]
+add_public_lookup(__name__)
 
 
 def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Report:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base.public_lookup import missing_name
 from artifex_devices._runtime.scopes import enable_x64
 
 if TYPE_CHECKING:
@@ -19,7 +20,11 @@ def __getattr__(name: str) -> Any:
     if name in ("mesh_utils", "multihost_utils", "shard_map"):  # imported at their first use
         package = __name__ if name == "shard_map" else "artifex_devices"
         return importlib.import_module(f"{package}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing_name(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def disable_x64() -> enable_x64:

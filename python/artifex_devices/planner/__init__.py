@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Costs of reshards, collectives and training steps before they run: bytes, seconds, memory, on other machines too."""
 
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.planner.collective import Algorithm, CollectiveBound, CollectivePlan, Estimate, plan_collective
 from artifex_devices.planner.inference import InferencePlan, InferenceSeconds, plan_inference
 from artifex_devices.planner.profile import Profile, ProfileFit, fit_profile, read_profile
@@ -75,3 +76,4 @@ __all__ = [
     "suggest",
     "suggest_training",
 ]
+add_public_lookup(__name__)

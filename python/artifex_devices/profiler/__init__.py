@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.profiler.annotation import annotate
 from artifex_devices.profiler.memory import device_memory_profile, save_device_memory_profile
 from artifex_devices.profiler.recording import trace
@@ -18,3 +19,4 @@ __all__ = [
     "save_device_memory_profile",
     "trace",
 ]
+add_public_lookup(__name__)

@@ -4,6 +4,7 @@
 Numbers of accelerators are from tables, each with its sources; those of this machine's CPU devices are measured.
 """
 
+from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.accelerators import Accelerator, Links, Source, accelerator, accelerators
 from artifex_devices.roofline.chart import RooflinePoint
 from artifex_devices.roofline.measured import Conditions, MeasuredRoofline, Rate
@@ -25,3 +26,4 @@ __all__ = [
     "measure_roofline",
     "roofline",
 ]
+add_public_lookup(__name__)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from artifex_devices._base.public_lookup import missing_name
 from artifex_devices.distributed.simulated.faults import Fault
 from artifex_devices.distributed.simulated.scheduler import Event
 from artifex_devices.testing.assertions import (
@@ -87,8 +88,8 @@ def __getattr__(name: str) -> Any:
             value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
             globals()[name] = value
             return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing_name(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

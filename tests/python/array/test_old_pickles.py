@@ -250,7 +250,7 @@ NOT_PICKLED = {
         *("MemoryReport", "Prefetcher", "Shard"),
     },
     "a scope": {
-        *("default_device", "enable_x64", "set_mesh", "simulate", "transfer_guard", "use_abstract_mesh"),
+        *("default_device", "disable_jit", "enable_x64", "set_mesh", "simulate", "transfer_guard", "use_abstract_mesh"),
         *(f"transfer_guard_{way}" for way in ("device_to_device", "device_to_host", "host_to_device")),
     },
     "has no state": {"AutoLayout", "CUDADetector", "DeviceDetector", "MemoryMeter", "Sharding"},

@@ -21,7 +21,7 @@ CALLS = [
         [
             bad("AbstractMesh((2,), ('x',)).update(axis_sizes=(0,))", ValueError, "AbstractMesh:", "0"),
             bad("AbstractMesh((2,), ('x',)).update(axis_names=('a', 'b'))", ValueError, "AbstractMesh:", "2"),
-            bad("AbstractMesh((2,), ('x',)).update(axis_types='Auto')", TypeError, "AbstractMesh:", "'Auto'"),
+            bad("AbstractMesh((2,), ('x',)).update(axis_types='Automatic')", TypeError, "AbstractMesh:", "'Automatic'"),
         ],
     ),
     Calls(
@@ -30,7 +30,7 @@ CALLS = [
         [
             bad("AbstractMesh((2,), ('x',)).update_axis_types(['x'])", TypeError, "update_axis_types: name_to_type is ['x'] (list)"),
             bad("AbstractMesh((2,), ('x',)).update_axis_types(None)", TypeError, "update_axis_types:", "None"),
-            bad("AbstractMesh((2,), ('x',)).update_axis_types({'x': 'Auto'})", TypeError, "AbstractMesh:", "'Auto'"),
+            bad("AbstractMesh((2,), ('x',)).update_axis_types({'x': 'Automatic'})", TypeError, "AbstractMesh:", "'Automatic'"),
         ],
     ),
     Calls(
@@ -95,6 +95,44 @@ CALLS = [
             bad("ad.smap(lambda a: a, in_specs=P(), out_axes=0, axis_name='x')", TypeError, "smap: in_specs"),
             bad("ad.smap(3, in_axes=0, out_axes=0, axis_name='x')", TypeError, "f is 3 (int); expected a function"),
             bad("within(ad.set_mesh(line), lambda: ad.smap(lambda a: a, in_axes=0, out_axes=0, axis_name='q')(X))", ValueError, "'q'"),
+        ],
+    ),
+    Calls(
+        "debug.print",
+        "ad.debug.print('{} {y}', 1, y=put(X))",
+        [
+            bad("ad.debug.print(3)", TypeError, "debug.print: fmt is 3", repair="write (.*)$", then="ad.{}", given="x = 1"),
+            bad("ad.debug.print('x', 3)", ValueError, "debug.print: the text does not use 3"),
+            bad("ad.debug.print(x=3)", TypeError, "debug.print: values are given without a text"),
+            bad("ad.debug.print('{x}', x=1, ordered='yes')", TypeError, "debug.print: ordered is 'yes'"),
+            bad("ad.debug.print('{y}', x=1)", KeyError, "y"),
+        ],
+    ),
+    Calls(
+        "typeof",
+        "ad.typeof(put(X))",
+        [
+            bad("ad.typeof('text')", TypeError, "typeof: x is 'text' (str)"),
+            bad("ad.typeof(None)", TypeError, "typeof: x is None"),
+            bad("ad.typeof([1.0])", TypeError, "typeof: x is [1.0] (list)", repair="write (ad.tree.map\\(ad.typeof, x\\))", given="x = [1.0]"),
+        ],
+    ),
+    Calls(
+        "disable_jit",
+        "within(ad.disable_jit(), lambda: 1)",
+        [
+            bad("ad.disable_jit('yes')", TypeError, "disable_jit: disable is 'yes'"),
+            bad("ad.disable_jit(None)", TypeError, "disable_jit: disable is None"),
+            bad("ad.disable_jit(1)", TypeError, "disable_jit: disable is 1"),
+        ],
+    ),
+    Calls(
+        "print_environment_info",
+        "ad.print_environment_info(return_string=True)",
+        [
+            bad("ad.print_environment_info('text')", TypeError, "print_environment_info: return_string is 'text'"),
+            bad("ad.print_environment_info(None)", TypeError, "print_environment_info: return_string is None"),
+            bad("ad.print_environment_info(1)", TypeError, "print_environment_info: return_string is 1"),
         ],
     ),
     Calls(
