@@ -22,7 +22,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from stub_types import LEFT_OUT, METHODS, PARAMETERS, TYPES
+from stub_types import LEFT_OUT, METHODS, PARAMETERS, REQUIRED, TYPES
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "artifex_devices"
@@ -184,6 +184,9 @@ class Cleaner(ast.NodeTransformer):
         of_class = PARAMETERS.get(self.owner.rstrip("."), {})
         positional = [*node.args.posonlyargs, *node.args.args]
         defaults = [*[None] * (len(positional) - len(node.args.defaults)), *node.args.defaults]
+        for i, arg in enumerate(positional):
+            defaults[i] = None if f"{name}({arg.arg})" in REQUIRED else defaults[i]
+        node.args.defaults = [default for default in defaults if default is not None]
         keywords = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
         named = [*zip(positional, defaults, strict=True), *keywords]
         variadic = [(arg, None) for arg in (node.args.vararg, node.args.kwarg) if arg is not None]

@@ -20,7 +20,8 @@ AXES = f"{ONE_AXIS} | collections.abc.Sequence[{ONE_AXIS}] | None"
 SELECTION = f"{ONE_AXIS} | slice | types.EllipsisType | {ARRAY_LIKE} | None"  # of one dimension, or of some
 MESH_DEVICES = f"Device | {NDARRAY} | collections.abc.Sequence[typing.Any]"  # sequences may be nested
 AXIS_NAMES = "collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable]"
-AXIS_TYPES = "AxisType | collections.abc.Sequence[AxisType] | None"
+AXIS_TYPE = "AxisType | typing.Literal['auto', 'explicit', 'manual']"
+AXIS_TYPES = f"{AXIS_TYPE} | collections.abc.Sequence[{AXIS_TYPE}] | None"
 PARTITIONS = "tuple[typing.Any, ...]"  # None, a name, names or UNCONSTRAINED for each dimension
 SPEC = "tuple[tuple[collections.abc.Hashable, ...], ...]"  # the mesh axes of each dimension
 RECORDS = "list[dict[str, typing.Any]]"
@@ -28,6 +29,9 @@ RECORD = "dict[str, typing.Any]"
 
 # Members that only raise. Without them type checkers report a call, and check the lines after it.
 LEFT_OUT = {"Array.__delitem__", "Array.__setitem__"}
+
+# Parameters with the default `...`: a call without them is an error that says what to write.
+REQUIRED = {"AbstractMesh.__init__(axis_names)", "NamedSharding.__init__(mesh)", "NamedSharding.__init__(spec)"}
 
 # The result of every method of this name that pybind11 gives no type.
 METHODS = {

@@ -30,6 +30,7 @@ TESTED_BY = {
     "batch_placement": ("placement",),
     "bindings": ("package",),
     "collective": ("spmd",),
+    "compat": ("package",),
     "config": ("runtime",),
     "debug": ("package",),
     "device": ("runtime",),

@@ -88,10 +88,17 @@ bool is_spec_or_tuple(py::handle object) {
 // The members of AxisType by value; never released. pybind11's casts of enums run Python code.
 constinit std::array<PyObject*, 3> g_axis_types{};
 
-std::optional<AxisType> axis_type_of(py::handle object) {
+/// The type of a member of AxisType, or of its name in any case; std::nullopt for other objects.
+std::optional<AxisType> axis_type_of(py::handle object, std::string_view operation) {
   const auto found = std::ranges::find(g_axis_types, object.ptr());
-  if (found == g_axis_types.end()) return std::nullopt;
-  return static_cast<AxisType>(found - g_axis_types.begin());
+  if (found != g_axis_types.end()) return static_cast<AxisType>(found - g_axis_types.begin());
+  if (!PyUnicode_CheckExact(object.ptr())) return std::nullopt;
+  const auto name = py::reinterpret_borrow<py::object>(object).attr("lower")();
+  if (name.equal(py::str("auto"))) return AxisType::kAuto;
+  if (name.equal(py::str("explicit"))) return AxisType::kExplicit;
+  if (name.equal(py::str("manual"))) return AxisType::kManual;
+  throw_error<TypeMismatch>("{}: {} is not an axis type; write \"auto\", \"explicit\" or \"manual\"", operation,
+                            safe_repr(object));
 }
 
 void bind_axis_type(py::module_& module) {
@@ -183,6 +190,36 @@ Example:
   spec.attr("UNCONSTRAINED") = py::reinterpret_borrow<py::object>(unconstrained);
 }
 
+bool are_pairs(py::handle sizes) {
+  if (!PyTuple_CheckExact(sizes.ptr()) || PyTuple_GET_SIZE(sizes.ptr()) == 0) return false;
+  for (const py::handle each : sizes) {
+    if (!PyTuple_CheckExact(each.ptr()) || PyTuple_GET_SIZE(each.ptr()) != 2) return false;
+  }
+  return true;
+}
+
+/// Raises TypeError for AbstractMesh((2, 4)), and for {"x": 2} and (("x", 2),), which also have the names.
+[[noreturn]] void refuse_without_names(py::handle sizes) {
+  py::list numbers;
+  py::list names;
+  if (PyDict_CheckExact(sizes.ptr())) {
+    for (const auto& [name, size] : py::reinterpret_borrow<py::dict>(sizes)) {
+      names.append(name);
+      numbers.append(size);
+    }
+  } else if (are_pairs(sizes)) {
+    for (const py::handle pair : sizes) {
+      names.append(py::handle(PyTuple_GET_ITEM(pair.ptr(), 0)));
+      numbers.append(py::handle(PyTuple_GET_ITEM(pair.ptr(), 1)));
+    }
+  } else {
+    numbers = py::list(tuple_from_dims(dims_from_python(sizes, "AbstractMesh", "axis_sizes")));
+    for (size_t i = 0; i < numbers.size(); ++i) names.append(fmt::format("axis{}", i));
+  }
+  throw_error<TypeMismatch>("AbstractMesh: axis_names is missing; write ad.AbstractMesh({}, {})",
+                            safe_repr(py::tuple(numbers)), safe_repr(py::tuple(names)));
+}
+
 void bind_abstract_mesh(py::module_& module) {
   py::class_<AbstractMesh>(module, "AbstractMesh", R"(Names and sizes of mesh axes, without devices.
 
@@ -200,11 +237,12 @@ Example:
     8
 )")
       .def(py::init([](py::handle sizes, py::handle names, py::handle types) {
+             if (names.is(py::ellipsis())) refuse_without_names(sizes);
              const Dims dims = dims_from_python(sizes, "AbstractMesh", "axis_sizes");
              return std::make_unique<AbstractMesh>(axis_names_from_python(names, "AbstractMesh"), dims,
                                                    axis_types_from_python(types, "AbstractMesh", dims.size()));
            }),
-           py::arg("axis_sizes"), py::arg("axis_names"), py::arg("axis_types") = py::none())
+           py::arg("axis_sizes"), py::arg_v("axis_names", py::ellipsis(), "..."), py::arg("axis_types") = py::none())
       .def_property_readonly(
           "axis_names", [](const AbstractMesh& self) { return axis_names_to_python(self.axis_names()); },
           "Names, major to minor (tuple).")
@@ -236,7 +274,7 @@ Example:
 
 std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view operation, int64_t axes) {
   if (object.is_none()) return {};
-  if (const auto type = axis_type_of(object)) return std::vector<AxisType>(static_cast<size_t>(axes), *type);
+  if (const auto type = axis_type_of(object, operation)) return std::vector<AxisType>(static_cast<size_t>(axes), *type);
   std::vector<AxisType> types;
   if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) {
     throw_error<TypeMismatch>(
@@ -244,7 +282,7 @@ std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view
         Py_TYPE(object.ptr())->tp_name, safe_repr(object), axes);
   }
   for (const py::handle item : object) {
-    const auto type = axis_type_of(item);
+    const auto type = axis_type_of(item, operation);
     if (!type) {
       throw_error<TypeMismatch>(
           "{}: axis_types holds a {}; expected AxisType.Auto, Explicit or Manual, got {}; write (AxisType.Auto,) * {}",

@@ -226,6 +226,27 @@ void check_kind(const py::type& kind) {
       expected.attr("__name__").cast<std::string>(), safe_repr(kind));
 }
 
+/// Raises TypeError where mesh or spec is left out (an Ellipsis), or they are swapped.
+void check_mesh_and_spec(py::handle mesh, py::handle spec) {
+  const bool has_mesh = py::isinstance<Mesh>(mesh) || py::isinstance<AbstractMesh>(mesh);
+  if (py::isinstance<PartitionSpec>(mesh)) {
+    const bool is_swapped = py::isinstance<Mesh>(spec) || py::isinstance<AbstractMesh>(spec);
+    throw_error<TypeMismatch>("NamedSharding: {}; write ad.NamedSharding(mesh, ad.{})",
+                              is_swapped ? "the mesh comes first" : "mesh is missing", safe_repr(mesh));
+  }
+  const bool is_mesh_missing = mesh.is(py::ellipsis());
+  if (!spec.is(py::ellipsis()) && !is_mesh_missing) return;
+  std::string text = "ad.P('x')";
+  if (has_mesh) {
+    const py::tuple names = mesh.attr("axis_names");
+    text = names.empty() ? "ad.P()" : "ad.P(" + safe_repr(names[0]) + ")";
+  } else if (py::isinstance<PartitionSpec>(spec)) {
+    text = "ad." + safe_repr(spec);
+  }
+  const char* missing = !spec.is(py::ellipsis()) ? "mesh is" : is_mesh_missing ? "mesh and spec are" : "spec is";
+  throw_error<TypeMismatch>("NamedSharding: {} missing; write ad.NamedSharding(mesh, {})", missing, text);
+}
+
 void bind_shardings(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   py::class_<NamedSharding, Sharding, std::shared_ptr<NamedSharding>> named(module, "NamedSharding",
@@ -255,6 +276,7 @@ Example:
       .def(py::init([](const py::typing::Union<Mesh, AbstractMesh>& mesh, py::handle spec,
                        const OptionalText& memory_kind, const OptionalText& uneven) {
              constexpr std::string_view kOperation = "NamedSharding";
+             check_mesh_and_spec(mesh, spec);
              const PartitionSpec& checked = spec_from_python(spec, kOperation);
              const MemoryKind kind = memory_kind_from_python(memory_kind, kOperation);
              const Uneven rule = uneven_from_python(uneven);
@@ -265,8 +287,8 @@ Example:
                  value_from_python<AbstractMesh>(mesh, kOperation, "mesh", "a Mesh or AbstractMesh", "a Mesh");
              return unconst(NamedSharding::make_abstract(abstract, checked, kind, rule));
            }),
-           py::arg("mesh"), py::arg("spec"), py::kw_only(), py::arg("memory_kind") = py::none(),
-           py::arg("uneven") = py::none())
+           py::arg_v("mesh", py::ellipsis(), "..."), py::arg_v("spec", py::ellipsis(), "..."), py::kw_only(),
+           py::arg("memory_kind") = py::none(), py::arg("uneven") = py::none())
       .def_property_readonly(
           "mesh",
           [](const NamedSharding& self) -> std::variant<std::shared_ptr<Mesh>, AbstractMesh> {

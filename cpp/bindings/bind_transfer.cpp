@@ -205,6 +205,8 @@ void bind_transfer(py::module_& module) {
   internal.def(
       "check_int", [](const py::int_& x, const std::string& operation) { check_int(x, operation); }, py::arg("x"),
       py::arg("operation"), "Raises OverflowError for an int that neither int64 nor uint64 holds.");
+  internal.def("leaf_repair", &leaf_repair, py::arg("value"),
+               "Returns what to write in place of a value that is not an array.");
   internal.def("get_leaf", [](const ArrayRef& array) { return value_of(array, "device_get", true); }, py::arg("array"));
   internal.def(
       "host_value",

@@ -116,14 +116,23 @@ void check_int(py::handle object, std::string_view operation) {
       operation, bits, bits <= 1024 ? "float(x), or several integers" : "several integers");
 }
 
-// The fix that an error suggests for an object that is not an array.
-const char* leaf_repair(py::handle object) {
+std::string leaf_repair(py::handle object) {
   PyObject* raw = object.ptr();
   if (PyUnicode_Check(raw) || PyBytes_Check(raw))
     return "leave text out, or convert numbers first, for example by np.asarray(x)";
   if (raw == Py_None) return "give an array";
+  if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(raw)), "__dataclass_fields__") == 1) {
+    return fmt::format("write @ad.tree_util.register_dataclass above the class {}, so that its fields are leaves",
+                       type_name(object));
+  }
   if (PyCallable_Check(raw)) return "call it, and place what it returns";
   if (Py_TYPE(raw)->tp_iter != nullptr) return "convert it first: np.array(list(x))";
+  if ((Py_TYPE(raw)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0) {
+    return fmt::format(
+        "convert it first, for example by np.asarray(x), or make {} a tree: a dataclass with "
+        "@ad.tree_util.register_dataclass above it",
+        type_name(object));
+  }
   return "convert it first, for example by np.asarray(x)";
 }
 

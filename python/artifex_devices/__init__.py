@@ -55,7 +55,7 @@ def __getattr__(name: str) -> Any:
     if name in dir(np):
         fix = f"np.{name}"
         if name in _CREATED:
-            fix = f"ad.device_put(np.{name}({_CREATED[name]}), sharding), which places its result"
+            fix = f"ad.numpy.{name}({_CREATED[name]}, device=sharding), which places its result"
         fix = _FILES.get(name, f"{fix}; NumPy's functions take Arrays")
         raise AttributeError(
             f"artifex_devices.{name}: NumPy is not part of this package; expected a name of this package, got NumPy's "

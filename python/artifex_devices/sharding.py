@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.public_lookup import add_public_lookup
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import (
     AbstractMesh,
     AxisType,
@@ -38,14 +40,16 @@ __all__ = [
     "set_mesh",
     "use_abstract_mesh",
 ]
+add_public_lookup(__name__)
 
 P = PartitionSpec
+AxisTypeName: TypeAlias = Literal["auto", "explicit", "manual"]
 
 
 def make_mesh(
-    axis_shapes: Sequence[int] | None = None,
+    axis_shapes: Sequence[int] | Mapping[Hashable, int] | None = None,
     axis_names: Hashable | Sequence[Hashable] | None = None,
-    axis_types: AxisType | Sequence[AxisType] | None = None,
+    axis_types: AxisType | AxisTypeName | Sequence[AxisType | AxisTypeName] | None = None,
     *,
     devices: Sequence[Device] | Any | None = None,
     mesh_shape: Sequence[int] | None = None,
@@ -53,9 +57,11 @@ def make_mesh(
     """Creates a mesh over the first devices, in the order of the list; `mesh_utils` orders those of a torus.
 
     Args:
-        axis_shapes: Size of each axis.
-        axis_names: Name of each axis.
-        axis_types: AxisType of each axis, or one for all; default Explicit, as in JAX (that of `Mesh` is Auto).
+        axis_shapes: Size of each axis, or a dict of name and size: {"data": 2, "model": 4}.
+        axis_names: Name of each axis; left out beside a dict.
+        axis_types: AxisType of each axis, or one for all, or its name: "auto", "explicit" or "manual". Operations on
+            Arrays move data along Auto axes as needed, and raise where they would move it along Explicit ones. The
+            default is Explicit, as in JAX (that of `Mesh` is Auto).
         devices: Devices to take from; default all of `devices()`. The first prod(axis_shapes) are used.
         mesh_shape: Older name of axis_shapes.
 
@@ -65,18 +71,25 @@ def make_mesh(
     Raises:
         ValueError: The product of the sizes is larger than the number of devices; a size is not an integer; a name
             comes twice.
-        TypeError: axis_shapes is not a sequence; axis_shapes or axis_names is missing, or axis_shapes is given twice.
+        TypeError: axis_shapes is not a sequence or a dict; axis_shapes or axis_names is missing, or is given twice.
 
     Example:
         >>> import artifex_devices as ad
         >>> with ad.simulate(8):
         ...     dict(ad.make_mesh((2, 4), ("data", "model")).shape)
         {'data': 2, 'model': 4}
+        >>> with ad.simulate(8):
+        ...     print(ad.make_mesh({"data": 2, "model": 4}, axis_types="auto"))
+        Mesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
     """
     if mesh_shape is not None:
         if axis_shapes is not None:
             raise TypeError("make_mesh: axis_shapes and mesh_shape are given; expected one of them; drop mesh_shape")
         axis_shapes = mesh_shape
+    if isinstance(axis_shapes, Mapping):
+        if axis_names is not None:
+            raise TypeError(f"make_mesh: {safe_repr(axis_shapes)} has names already; leave axis_names out")
+        axis_shapes, axis_names = tuple(axis_shapes.values()), tuple(axis_shapes)
     if axis_shapes is None or axis_names is None:
         raise TypeError("make_mesh: expected axis_shapes and axis_names; write ad.make_mesh((2, 4), ('data', 'model'))")
     for i, size in enumerate(axis_shapes if isinstance(axis_shapes, (list, tuple)) else ()):

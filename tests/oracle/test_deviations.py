@@ -609,8 +609,14 @@ DEVIATIONS = {
     "reshape on Auto axes that moves elements": Deviation(
         lambda lib: lib.device_put(X, spec(None, "x")(lib)).reshape(64).shape,
         (VALUE, (64,)),
-        ValueError,
-        "out_sharding asks for the move",
+        UserWarning,
+        "the move costs a gather, and the warning names its bytes",
+    ),
+    "axis types as text": Deviation(
+        lambda lib: lib.make_mesh((4, 2), ("x", "y"), axis_types=("Auto", "Auto")).axis_types[0].name,
+        TypeError,
+        (VALUE, "Auto"),
+        "a newcomer's guess works",
     ),
     "check of NaNs": Deviation(
         set_and_reset_nans, (VALUE, True), NotImplementedError, "a check that is not done misleads"

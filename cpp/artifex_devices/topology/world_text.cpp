@@ -38,6 +38,23 @@ bool take_word(std::string_view& text, std::string_view word) {
   return true;
 }
 
+// What to write for texts such as "8 gpus" and "gpu:8", which hwloc would take for levels of a machine; else "".
+std::string call_for_devices(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  const bool has_letters = std::ranges::any_of(lower, [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool names_devices = lower.starts_with("gpu") || lower.starts_with("cpu") || lower.starts_with("cuda");
+  if (!has_letters || (lower.find(':') != std::string::npos && !names_devices)) return "";
+  const size_t digit = lower.find_first_of("0123456789");
+  std::string_view kind = digit == std::string::npos ? std::string_view() : std::string_view(lower).substr(digit);
+  const int64_t count = std::clamp<int64_t>(take_number(kind).value_or(8), 1, kMostDevices);
+  const auto has = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
+  if (has("gpu") || has("cuda")) return fmt::format("simulate({}, platform=\"gpu\")", count);
+  if (digit != 0 || kind.empty() || has("cpu") || has("device")) return fmt::format("simulate({})", count);
+  if (!take_word(kind, "x")) return fmt::format("simulate(\"{} x {}\") for GPUs of the catalogue", count, kind);
+  return fmt::format("simulate(\"{} nodes x {}\")", count, kind.empty() ? "1" : kind);
+}
+
 }  // namespace
 
 WorldText parse_world(const std::string& text) {
@@ -48,9 +65,18 @@ WorldText parse_world(const std::string& text) {
         "string such as \"pack:2 numa:2 core:4 pu:2\", or the path of an hwloc XML file");
   }
   if (rest.ends_with(".xml") || rest.ends_with(".XML")) return {.xml_path = text};
-  const WorldText as_it_stands{.synthetic = std::string(rest)};
+  const std::string_view whole = rest;
+  const auto as_synthetic = [&]() -> WorldText {
+    if (const std::string call = call_for_devices(whole); !call.empty()) {
+      throw_error(
+          "simulate: {:?} is not a world; write {}; expected a number of devices, \"2 nodes x 4\", \"4 x h100\", an "
+          "hwloc synthetic string such as \"pack:2 numa:2 core:4 pu:2\", or the path of an hwloc XML file",
+          text, call);
+    }
+    return {.synthetic = std::string(whole)};
+  };
   const std::optional<int64_t> first = take_number(rest);
-  if (!first) return as_it_stands;
+  if (!first) return as_synthetic();
   const auto check_count = [&] {
     if (*first >= 1 && *first <= kMostDevices) return;
     throw_error("simulate: {:?} is not a number of devices; expected 1 to {}", text, kMostDevices);
@@ -60,11 +86,11 @@ WorldText parse_world(const std::string& text) {
     return {.num_devices = first};
   }
   if (std::string_view kind = rest; take_word(kind, "x") || take_word(kind, "X")) {
-    if (kind.empty() || (kind.front() >= '0' && kind.front() <= '9')) return as_it_stands;
+    if (kind.empty() || (kind.front() >= '0' && kind.front() <= '9')) return as_synthetic();
     check_count();
     return {.num_devices = first, .device_kind = std::string(kind)};
   }
-  if (!take_word(rest, "nodes") && !take_word(rest, "node")) return as_it_stands;
+  if (!take_word(rest, "nodes") && !take_word(rest, "node")) return as_synthetic();
   std::optional<int64_t> each;
   if ((take_word(rest, "x") || take_word(rest, "*")) && !rest.empty()) each = take_number(rest);
   if (!take_word(rest, "devices")) take_word(rest, "device");

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing
 
 from artifex_devices._base.checks import failure
+from artifex_devices._base.text import index_text
 from artifex_devices._core import Array, Device, PartitionSpec, Sharding, internal
 
 _scalar_item = Array.item
@@ -305,16 +306,11 @@ class ArrayMethods(_Self):
 
     def __setitem__(self, index: object, value: object, /) -> None:
         """Raises TypeError: Arrays are immutable."""
-        raise failure(
-            TypeError,
-            "Array",
-            "elements cannot be assigned, because Arrays are immutable",
-            expected="an ndarray",
-            got="an Array",
-            fix=(
-                "write x = x.at[i].set(v), or change a copy and place it: y = np.array(x); y[i] = v; x = "
-                "ad.device_put(y, x.sharding)"
-            ),
+        at = index_text(index)
+        new = repr(value) if isinstance(value, (bool, int, float, complex)) else "v"
+        raise TypeError(
+            f"Array: elements cannot be assigned, because Arrays are immutable; write x = x.at[{at}].set({new}), or "
+            f"change a copy and place it: y = np.array(x); y[{at}] = {new}; x = ad.device_put(y, x.sharding)"
         )
 
     def __delitem__(self, index: object, /) -> None:

@@ -24,12 +24,14 @@ def progress_bar(what: str, total: int, *, is_wanted: bool = True) -> Generator[
         return
     try:
         from rich.progress import Progress
+
+        console = rich_console(stderr=True)
     except ImportError:
         yield _line(what, total)
         stream.write("\r\x1b[K")
         stream.flush()
         return
-    with Progress(console=rich_console(stderr=True), transient=True) as progress:
+    with Progress(console=console, transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done: progress.update(task, completed=done)
 

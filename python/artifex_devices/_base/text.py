@@ -199,3 +199,23 @@ def alternatives(values: Iterable[Any]) -> str:
     """Formats the values of which one is expected: "'auto', 'threads' or None"."""
     *first, last = map(repr, values)
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def index_text(index: object) -> str:
+    """Returns the code of a simple index, as it stands in brackets; "i" for arrays and other objects.
+
+    Example:
+        >>> index_text((0, slice(None, 3), ...)), index_text([1, 2])
+        ('0, :3, ...', 'i')
+    """
+    if isinstance(index, tuple):
+        parts = [index_text(part) for part in index]
+        return "i" if "i" in parts or not parts else ", ".join(parts)
+    if isinstance(index, slice):
+        ends = [index.start, index.stop] if index.step is None else [index.start, index.stop, index.step]
+        if not all(end is None or type(end) is int for end in ends):
+            return "i"
+        return ":".join("" if end is None else str(end) for end in ends)
+    if index is ...:
+        return "..."
+    return repr(index) if index is None or type(index) in (int, bool) else "i"

@@ -942,7 +942,10 @@ class AbstractMesh:
         self,
         axis_sizes: collections.abc.Sequence[int],
         axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable],
-        axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
+        axis_types: AxisType
+        | typing.Literal["auto", "explicit", "manual"]
+        | collections.abc.Sequence[AxisType | typing.Literal["auto", "explicit", "manual"]]
+        | None = None,
     ) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...
@@ -1085,7 +1088,10 @@ class Mesh:
         cls: type[Mesh],
         devices: Device | numpy.typing.NDArray[typing.Any] | collections.abc.Sequence[typing.Any],
         axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable] | None = None,
-        axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
+        axis_types: AxisType
+        | typing.Literal["auto", "explicit", "manual"]
+        | collections.abc.Sequence[AxisType | typing.Literal["auto", "explicit", "manual"]]
+        | None = None,
     ) -> Mesh: ...
     def __copy__(self) -> typing_extensions.Self: ...
     def __deepcopy__(self, memo: dict[int, typing.Any]) -> typing_extensions.Self: ...
@@ -1097,7 +1103,10 @@ class Mesh:
         self,
         devices: Device | numpy.typing.NDArray[typing.Any] | collections.abc.Sequence[typing.Any],
         axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable] | None = None,
-        axis_types: AxisType | collections.abc.Sequence[AxisType] | None = None,
+        axis_types: AxisType
+        | typing.Literal["auto", "explicit", "manual"]
+        | collections.abc.Sequence[AxisType | typing.Literal["auto", "explicit", "manual"]]
+        | None = None,
     ) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
     def __repr__(self) -> str: ...

@@ -136,6 +136,7 @@ __all__: list[str] = [
     "join_world",
     "last_level_cache_bytes",
     "layout_from_text",
+    "leaf_repair",
     "leave_scope",
     "likeness",
     "local_arrays",
@@ -1350,6 +1351,11 @@ def last_level_cache_bytes() -> int:
     """
 
 def layout_from_text(text: str) -> Layout: ...
+def leaf_repair(value: object) -> str:
+    """
+    Returns what to write in place of a value that is not an array.
+    """
+
 def leave_scope(names: collections.abc.Sequence[str], owner: object, operation: str) -> None: ...
 def likeness(parts: list[typing.Any]) -> int:
     """
@@ -1407,7 +1413,10 @@ def make_cluster(parts: dict[str, typing.Any]) -> Cluster:
 def make_mesh(
     axis_shapes: int | collections.abc.Sequence[int],
     axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable],
-    axis_types: AxisType | collections.abc.Sequence[AxisType] | None,
+    axis_types: AxisType
+    | typing.Literal["auto", "explicit", "manual"]
+    | collections.abc.Sequence[AxisType | typing.Literal["auto", "explicit", "manual"]]
+    | None,
     devices: Device | numpy.typing.NDArray[typing.Any] | collections.abc.Sequence[typing.Any] | None,
 ) -> Mesh: ...
 def make_shared_client(
@@ -1477,7 +1486,10 @@ def mesh_from_pickle(
     platform: str,
     device_ids: numpy.typing.NDArray[typing.Any],
     axis_names: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable],
-    axis_types: AxisType | collections.abc.Sequence[AxisType] | None,
+    axis_types: AxisType
+    | typing.Literal["auto", "explicit", "manual"]
+    | collections.abc.Sequence[AxisType | typing.Literal["auto", "explicit", "manual"]]
+    | None,
 ) -> Mesh: ...
 def moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     """

@@ -10,7 +10,8 @@ import numpy as np
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_type, failure, wrong_type
 from artifex_devices._base.leaf_types import Tree
-from artifex_devices._core import Device, Mesh, PartitionSpec, Sharding, SingleDeviceSharding
+from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._core import Device, Mesh, PartitionSpec, Sharding, SingleDeviceSharding, internal
 from artifex_devices._core import Layout as XlaLayout
 from artifex_devices._core.internal import default_device
 from artifex_devices._placement.jax_values import from_jax
@@ -46,7 +47,7 @@ def resolve_target(operation: str, target: object, argument: str = "the target")
     def resolve(leaf: object) -> Any:
         leaf = leaf if isinstance(leaf, PLACES) else from_jax(operation, leaf)
         if not isinstance(leaf, PLACES):
-            raise wrong_type(operation, argument, leaf, _EXPECTED, _target_repair(leaf))
+            raise _wrong_target(operation, argument, leaf, TypeError)
         leaf = leaf.sharding if isinstance(leaf, Format) and leaf.layout is None else leaf
         return sharding_of_spec(operation, leaf)
 
@@ -84,20 +85,36 @@ def placement_for_device_put(device: object) -> ResolvedTarget:
     """Resolves a target of device_put other than None, a Device or a Sharding for the core; ValueError for others."""
     device = device if isinstance(device, PLACES) else from_jax("device_put", device)
     if not isinstance(device, PLACES):
-        raise wrong_type("device_put", "device", device, _EXPECTED, _target_repair(device), ValueError)
+        raise _wrong_target("device_put", "device", device, ValueError)
     return placement_of_target("device_put", resolve_target("device_put", device))
 
 
-def _target_repair(device: object) -> str:
-    """Suggests the target that was meant by a value of another type."""
-    if isinstance(device, Mesh):
-        return f"{_TARGETS}: ad.NamedSharding(mesh, ad.P({device.axis_names[0]!r}))"
-    if isinstance(device, (list, tuple, np.ndarray)):
-        return f"{_TARGETS}: ad.NamedSharding(ad.Mesh(devices, ('x',)), ad.P('x'))"
-    named = device if isinstance(device, str) else f":{device}" if isinstance(device, int) else ""
+def _wrong_target(operation: str, argument: str, value: object, error: type[Exception]) -> Exception:
+    """Returns the error for a value that is not a target, with the target that was meant."""
+    problem = f"{operation}: {argument} is {safe_repr(value)} ({type(value).__name__})"
+    if isinstance(value, Mesh):
+        axes = repr(value.axis_names[0]) if value.axis_names else ""
+        return error(f"{problem}; write ad.NamedSharding(mesh, ad.P({axes}))")
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return error(f"{problem}; write ad.NamedSharding(ad.Mesh(devices, ('x',)), ad.P('x'))")
+    if type(value) is str or type(value) is int:
+        return error(f"{problem}; write {_device_named(value)}")
+    return wrong_type(operation, argument, value, _EXPECTED, _TARGETS, error)
+
+
+def _device_named(name: str | int) -> str:
+    """Returns the code of the device that a text such as "gpu:1" or a number means, if the world has it."""
+    named = name if isinstance(name, str) else f":{name}"
     platform, _, number = named.partition(":")
-    known = f"'{platform}'" if platform in ("cpu", "gpu", "tpu") else ""
-    return f"{_TARGETS}; for one device: ad.devices({known})[{number if number.isdecimal() else 0}]"
+    is_known = platform in ("cpu", "gpu")
+    client = internal.client_of_platform(platform) if is_known else internal.current_client()
+    if client is None:
+        return "ad.devices()[0]; this world has no GPU: `with ad.simulate(8, platform='gpu'):` opens one that has"
+    index = int(number) if number.isdecimal() and int(number) < client.device_count() else 0
+    code = f"ad.devices({repr(platform) if is_known else ''})[{index}]"
+    return (
+        code if isinstance(name, int) or is_known else f"{code}, or ad.NamedSharding(mesh, ad.P({name!r})) for an axis"
+    )
 
 
 def sharding_for(operation: str, argument: str, target: Any, rank: int | None = None) -> Sharding:

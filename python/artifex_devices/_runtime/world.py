@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from artifex_devices import _core
+from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import check_bool, check_callable, check_int, check_type, failure, wrong_value
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -87,7 +89,8 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
             others = {"bytes_limit": bytes_limit, "compile_only": compile_only, "seed": seed}
             devices = _devices_of_processes(world, processes, others)
             known = _platform(world, platform, names_gpus=False)
-            super().__init__(lambda: clients_of(devices, 1, known)[0], all_threads, None)
+            self._opening = _Opening(world)
+            super().__init__(self._opening.recorded(lambda: clients_of(devices, 1, known)[0]), all_threads, None)
             return
         cpus = None  # beside GPUs
         if isinstance(world, Mapping):
@@ -123,7 +126,9 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
         new_cpus = None
         if cpus is not None:
             new_cpus = functools.partial(internal.make_client, *cpus, bytes_limit, compile_only, seed=seed)
-        super().__init__(new_client, all_threads, new_cpus)
+        self._opening = _Opening(world)
+        around = None if new_cpus is None else self._opening.recorded(new_cpus)
+        super().__init__(self._opening.recorded(new_client), all_threads, around)
 
     if TYPE_CHECKING:  # in C++, so that Ctrl-C cannot come between the opening of a world and its block
 
@@ -133,6 +138,7 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
     def __call__(self, function: _F) -> _F:
         """Decorates a function so that each call runs in a new world."""
         fix = "write @simulate(8) above it, or `with simulate(8):`"
+        self._opening.is_used = True
         check_callable("simulate", "the decorated object", function, fix=fix)
 
         @functools.wraps(function)
@@ -141,6 +147,29 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
                 return function(*args, **kwargs)
 
         return in_world  # type: ignore[return-value]
+
+    def __del__(self) -> None:
+        """Warns of a world that was dropped without a `with` block."""
+        opening = vars(self).get("_opening")  # absent where the arguments were refused
+        if opening is not None and not opening.is_used and not sys.is_finalizing():
+            warn_user(f"simulate: the world was not opened; write `with ad.simulate({opening.text}):` around its code")
+
+
+class _Opening:
+    """Whether a world was used, for the warning when it is dropped."""
+
+    def __init__(self, world: object) -> None:
+        self.text = safe_repr(world) if isinstance(world, (int, str)) else "world"
+        self.is_used = False
+
+    def recorded(self, make: Callable[[], _core.Client]) -> Callable[[], _core.Client]:
+        """Returns `make` as a function that also records the use."""
+
+        def open_client() -> _core.Client:
+            self.is_used = True
+            return make()
+
+        return open_client
 
 
 def _platform(world: object, platform: str | None, names_gpus: bool) -> str:

@@ -54,7 +54,7 @@ def leaf_of(operation: str, x: object, path: str) -> Any:
     if foreign is not None:
         return leaf_of(operation, foreign, path)
     is_result = path.startswith("output")
-    fix = "return arrays only" if is_result else "convert it first, or bind it to the function with functools.partial"
+    fix = "return arrays only" if is_result else f"{internal.leaf_repair(x)}, or bind it by functools.partial"
     raise failure(
         TypeError,
         operation,
@@ -166,6 +166,8 @@ def check_placed(
             found = [name for name in (held[d] if d < len(held) else ()) if name in explicit]
             if expected != found:
                 placed = f"is placed as {sharding.spec!r}" if held else "is not placed on this mesh (as P())"
+                if sharding._device_assignment[0].client is not grid.mesh._flat_devices_tuple[0].client:
+                    placed = f"is on devices {ids_text(sharding)}"
                 wrong.append(f"{path} of {shape_text(x.shape, x.dtype)} {placed}, in_specs has {spec!r}")
                 fix = f"ad.reshard(x, ad.NamedSharding(mesh, ad.{spec!r}))"
                 break
@@ -248,6 +250,8 @@ def blocks_of(
         if x.committed and not moves and found != expected:
             is_reordered = set(found) == set(expected)
             where = "the mesh's devices in another order" if is_reordered else "other devices than the mesh"
+            if found[0].client is not expected[0].client:
+                where = "devices of another world than the mesh"
             raise failure(
                 ValueError,
                 operation,

@@ -14,13 +14,13 @@ _MISTAKES = (
     (
         ValueError,
         "read-only",
-        "blocks of arguments and results of collectives are read-only ndarrays; expected a new array, as x = x + 1 "
-        "makes, got a write to a block; copy it first: x = x.copy()",
+        "a body cannot write to its arguments and to results of collectives; write x = x + 1 instead of x += 1, or "
+        "copy the block first: x = x.copy()",
     ),
     (
         AttributeError,
         "'numpy.ndarray' object has no attribute 'at'",
-        "blocks are ndarrays, which have no x.at; expected a write to a copy; write x = x.copy(); x[i] = v",
+        "blocks are ndarrays, which have no x.at; write x = x.copy(); x[i] = v",
     ),
 )
 
@@ -82,8 +82,8 @@ class Outcomes:
             raise CollectiveError(text)
         add_note(first, text)
         for kind, part, repair in _MISTAKES:
-            if isinstance(first, kind) and part in str(first):
-                add_note(first, f"{operation}: {repair}")
+            if isinstance(first, kind) and part in str(first) and repair not in str(first):
+                first.args = (f"{first}; {operation}: {repair}", *first.args[1:])
         raise first
 
     def _first_error(self) -> BaseException | None:

@@ -18,7 +18,7 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import AxisType, Mesh, NamedSharding, PartitionSpec, internal
 from artifex_devices._placement.mesh_context import names_of_entry
 from artifex_devices._spmd.process_groups import ProcessMap
-from artifex_devices._tree.prefix import prefix_values
+from artifex_devices._tree.prefix import broadcast_prefix, prefix_values
 from artifex_devices.errors import DuplicateSpecError
 
 Names = tuple[Hashable, ...]
@@ -171,12 +171,16 @@ def spread_prefix(
     is_leaf: Callable[[Any], bool] = _is_spec,
 ) -> list[Any]:
     """Spreads a prefix to one value for each leaf of the tree; ValueError names all places where it is not one."""
-
-    def advice() -> str:
-        repair = _repair_of_outermost(argument, prefix, tree) or "a tuple stands for a tuple and a list for a list"
-        return f"expected one value for all of {tree_name}, or a tree with its outer structure; {repair}"
-
-    return prefix_values(operation, argument, prefix, tree, is_leaf, advice)
+    try:
+        return broadcast_prefix(prefix, tree, is_leaf)
+    except ValueError:
+        if repair := _repair_of_outermost(argument, prefix, tree):
+            raise ValueError(f"{operation}: {repair}") from None
+    advice = (
+        f"expected one value for all of {tree_name}, or a tree with its outer structure; a tuple stands for a tuple "
+        "and a list for a list"
+    )
+    return prefix_values(operation, argument, prefix, tree, is_leaf, lambda: advice)
 
 
 def _repair_of_outermost(argument: str, prefix: Any, tree: Any) -> str:

@@ -46,7 +46,8 @@ def mismatches(node: object, tree: object) -> Iterator[tuple[tuple[Any, ...], st
         if not has_same_data(typ, data, other):
             yield path, _data_text(typ, data, other)
         elif len(values) != arity:
-            yield path, f"expected {_node_text(typ, data, arity)}, got {len(values)} children"
+            got = _value_text(value) if isinstance(value, (list, tuple)) else f"{len(values)} children"
+            yield path, f"expected {_node_text(typ, data, arity)}, got {got}"
         elif type(children) is not int:
             paths = [(*path, key) for key in keys_of(typ, data, arity)]
             open_.extend(reversed(list(zip(children, values, paths, strict=True))))

@@ -35,7 +35,6 @@ TEST(WorldText, ReadsGpusByTheirName) {
     EXPECT_EQ(world.device_kind, "h100 80gb") << text;
     EXPECT_EQ(world.synthetic, "") << text;
   }
-  EXPECT_EQ(parse_world("4 x 8").device_kind, "");
 }
 
 TEST(WorldText, KeepsTheSyntheticMachineOfLargeWorldsSmall) {
@@ -56,6 +55,26 @@ TEST(WorldText, RefusesEmptyAndImpossibleWorlds) {
                                  "2 nodes", "2 nodes x 4 cats", "2 nodes y 4", "100000 nodes x 1",
                                  "2 nodes x 9223372036854775807", "0 x h100", "99999999999999999999 x h100"}) {
     EXPECT_THROW(parse_world(text), InvalidArgument) << text;
+  }
+}
+
+TEST(WorldText, NamesTheCallForTextsOfDevices) {
+  const std::pair<std::string, std::string> rows[] = {
+      {"8 gpus", "write simulate(8, platform=\"gpu\");"},
+      {"GPU:4", "write simulate(4, platform=\"gpu\");"},
+      {"8 cpus", "write simulate(8);"},
+      {"8 devices", "write simulate(8);"},
+      {"4 h100", "write simulate(\"4 x h100\") for GPUs of the catalogue;"},
+      {"4 x 8", "write simulate(\"4 nodes x 8\");"},
+      {"spam", "write simulate(8);"},
+  };
+  for (const auto& [text, repair] : rows) {
+    try {
+      parse_world(text);
+      ADD_FAILURE() << text;
+    } catch (const InvalidArgument& error) {
+      EXPECT_NE(std::string(error.what()).find(repair), std::string::npos) << error.what();
+    }
   }
 }
 

@@ -149,7 +149,7 @@ def test_creation(call, expected, named, devices):
     cut = call(device=named("x"))
     assert cut.sharding == named("x")
     assert_same_bits(cut, expected)
-    with pytest.raises(TypeError, match="a Device, a Sharding"):
+    with pytest.raises(TypeError, match=r"device is 'cpu' \(str\); write ad\.devices\('cpu'\)\[0\]"):
         call(device="cpu")
 
 
@@ -201,7 +201,7 @@ def test_to_device(named, devices):
     assert y.to_device(x.device).sharding == x.sharding
     with pytest.raises(ValueError, match="stream"):
         x.to_device(devices[0], stream=1)
-    with pytest.raises(TypeError, match="a Device, a Sharding"):
+    with pytest.raises(TypeError, match=r"device is 'cpu' \(str\); write ad\.devices\('cpu'\)\[0\]"):
         x.to_device("cpu")
 
 

@@ -274,7 +274,7 @@ class TestMasks:
     def test_masks_of_other_shapes(self, shape, named):
         x = ad.device_put(np.arange(64.0).reshape(8, 8), named("x", "y"))
         for mask in (np.ones(shape, bool), ad.device_put(np.ones(shape, bool), named())):
-            with pytest.raises(ValueError, match=r"sum: another operand does not broadcast .* beside \(8, 8\)"):
+            with pytest.raises(ValueError, match=r"sum: another operand does not broadcast .* and \(8, 8\)"):
                 np.sum(x, where=mask)
             with pytest.raises(ValueError, match="std: another operand does not broadcast"):
                 np.std(x, where=mask)

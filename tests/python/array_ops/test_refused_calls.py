@@ -48,7 +48,7 @@ def x():
             lambda x: np.trapezoid(x, np.ones((2, 4))),
             ValueError,
             "trapezoid: sample points of shape (2, 4) differ between shards; expected one dimension; pass one row of "
-            "them, or gather: np.asarray(y)",
+            "points, or gather: np.asarray(y)",
         ),
         (
             lambda x: np.trapezoid(x, x),

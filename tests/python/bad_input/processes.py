@@ -210,7 +210,7 @@ CALLS = [
             bad("ad.array_api.empty('x')", TypeError, "empty:", "shape", "'x'"),
             bad("ad.array_api.empty((2**63,))", ValueError, "empty:", "shape"),
             bad("ad.array_api.empty((2,), dtype='spam')", TypeError, "'spam'", "understood"),
-            bad("ad.array_api.empty((2,), device='cpu')", TypeError, "empty:", "device", "'cpu'", repair="one device: (.*)$", then="ad.array_api.empty((2,), device={})"),
+            bad("ad.array_api.empty((2,), device='cpu')", TypeError, "empty:", "device", "'cpu'", repair="write (.*)$", then="ad.array_api.empty((2,), device={})"),
         ],
     ),
     Calls(

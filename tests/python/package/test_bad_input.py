@@ -80,7 +80,7 @@ MESHES = {
     "too few axis types": Row(
         lambda w: Mesh(w.devices, "x", axis_types=(AxisType.Auto,) * 2), ValueError, ("axis_types", "1", "2")
     ),
-    "text as axis type": Row(lambda w: Mesh(w.devices, "x", axis_types=("Auto",)), TypeError, ("axis_types", "'Auto'")),
+    "text as axis type": Row(lambda w: Mesh(w.devices, "x", axis_types=("Atuo",)), TypeError, ("axis type", "'Atuo'")),
     "overflowing sizes": Row(lambda w: make_mesh((2**62, 4), ("x", "y")), ValueError, (str(2**62), "63 bits")),
     "bool size": Row(lambda w: make_mesh((True, 8), ("x", "y")), TypeError, ("make_mesh", "True")),
     "text as sizes": Row(lambda w: make_mesh("8", ("x",)), TypeError, ("make_mesh", "'8'")),

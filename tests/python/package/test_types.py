@@ -60,7 +60,7 @@ def check(x: ad.Array) -> None:
     x + check
     len(x.ndim)
     ad.NamedSharding(x, ad.P())
-    ad.Mesh(ad.devices(), 1.5, axis_types="auto")
+    ad.Mesh(ad.devices(), 1.5, axis_types="all")
     ad.jit(check)(1, 2, 3)
 """
 

@@ -260,7 +260,7 @@ def test_place_takes_a_sharding(mesh: ad.Mesh) -> None:
 @pytest.mark.parametrize("wrong", ["gpu", 0, 3, object(), ["gpu"]])
 def test_place_on_what_is_not_place_is_an_error(wrong: Any) -> None:
     for place in (DevicePlacement().place_on_device, ad.place_on_device):
-        with pytest.raises(TypeError, match=r"the target is .*; expected None, a Device, a Sharding, .*; take"):
+        with pytest.raises(TypeError, match=r"the target is .*; (write ad\.|expected None, a Device, .*; take)"):
             place(np.ones(3), wrong)
 
 

@@ -30,8 +30,9 @@ def test_updates_of_an_abstract_mesh():
     assert mesh.abstract_mesh is mesh
     assert mesh.update(axis_sizes=(4, 4)) == AbstractMesh((4, 4), ("x", "y"))
     assert mesh.update_axis_types({"y": EXPLICIT, "q": MANUAL}) == AbstractMesh((2, 4), ("x", "y"), (AUTO, EXPLICIT))
-    with pytest.raises(TypeError, match="axis_types holds a str"):
-        mesh.update_axis_types({"x": "Explicit"})
+    assert mesh.update_axis_types({"x": "explicit"}).axis_types == (EXPLICIT, AUTO)
+    with pytest.raises(TypeError, match="'Explizit' is not an axis type; write \"auto\""):
+        mesh.update_axis_types({"x": "Explizit"})
     with pytest.raises(TypeError, match="expected a dict of axis name to AxisType"):
         mesh.update_axis_types([("x", EXPLICIT)])
 

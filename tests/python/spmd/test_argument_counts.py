@@ -58,11 +58,11 @@ def test_a_wrong_number_of_arguments_is_refused_with_both_numbers(kind, entries,
         names = {"P": P, "s": NamedSharding(mesh, P("x"))}
         names[kind] = eval(entries, names)
         arguments = [np.arange(8.0), np.arange(8.0) if kind == "in_shardings" else np.float64(2)][:count]
-        with pytest.raises(ValueError, match=f"{kind} is not a prefix") as raised:
+        with pytest.raises(ValueError, match=f"{kind} has {has}") as raised:
             function_of(kind, names[kind], mesh)(*arguments)
         call = f"the call has {count} positional argument{'s' * (count > 1)}"
         fewer = f"pass {len(names[kind])} arguments, or " if len(names[kind]) > count else ""
-        assert str(raised.value).endswith(f"; {kind} has {has}, and {call}; {fewer}write {kind}={repair}")
+        assert str(raised.value).endswith(f": {kind} has {has}, and {call}; {fewer}write {kind}={repair}")
         result = function_of(kind, eval(repair, names), mesh)(*arguments)
     np.testing.assert_array_equal(np.asarray(result), sum(arguments))
 
@@ -78,9 +78,9 @@ def test_a_wrong_number_of_arguments_is_refused_with_both_numbers(kind, entries,
 def test_a_wrong_number_of_results_is_refused_with_both_numbers(body, entries, has, returns, repair):
     with ad.simulate(8):
         mesh = ad.Mesh(np.array(ad.devices()), ("x",))
-        with pytest.raises(ValueError, match="out_specs is not a prefix") as raised:
+        with pytest.raises(ValueError, match=f"out_specs has {has}") as raised:
             ad.shard_map(body, mesh, P("x"), eval(entries))(np.arange(8.0))
-        expected = f"; out_specs has {has}, and the function returns {returns}; write out_specs={repair}"
+        expected = f": out_specs has {has}, and the function returns {returns}; write out_specs={repair}"
         assert str(raised.value).endswith(expected)
         ad.shard_map(body, mesh, P("x"), eval(repair))(np.arange(8.0))
 
@@ -94,5 +94,5 @@ def test_no_specs_for_a_result_are_refused(body):
 
 
 def test_arguments_by_keyword_do_not_count_for_in_axes():
-    with ad.simulate(8), pytest.raises(ValueError, match=r"the tuple of arguments without b, passed by keyword, or"):
+    with ad.simulate(8), pytest.raises(ValueError, match="in_axes has 2 entries, and the call has 1 pos"):
         ad.pmap(two_arguments, in_axes=(0, 0))(np.zeros(8), b=np.zeros(8))

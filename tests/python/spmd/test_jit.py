@@ -216,8 +216,8 @@ def test_options_that_do_not_fit(options, kind, text):
 def test_arguments_and_results_that_do_not_fit():
     s = rows()
     cases = [
-        ({"in_shardings": (s, s)}, (X,), {}, ValueError, "in_shardings is not a prefix"),
-        ({"out_shardings": (s, s)}, (X,), {}, ValueError, "out_shardings is not a prefix"),
+        ({"in_shardings": (s, s)}, (X,), {}, ValueError, "in_shardings has 2 entries, and the call has 1 "),
+        ({"out_shardings": (s, s)}, (X,), {}, ValueError, "out_shardings has 2 entries, and the function "),
         ({"in_shardings": s}, (), {"a": X}, ValueError, "keyword arguments came with in_shardings"),
         ({"in_shardings": s}, (X[:3],), {}, ad.errors.IndivisibleError, r"args\[0\]"),
         ({"out_shardings": s}, (X[:3],), {}, ad.errors.IndivisibleError, "output"),

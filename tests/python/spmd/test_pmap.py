@@ -136,9 +136,9 @@ def test_a_sharded_function_of_rows_repeats_bit_for_bit(pmap):
 
 
 BAD = [  # rows that do not fit the devices are in test_spmd_texts.py
-    ({"in_axes": (0,)}, (X, X), ValueError, "in_axes is not a prefix"),
-    ({"in_axes": [0, 0]}, (X, X), ValueError, "in_axes is not a prefix"),
-    ({"out_axes": (0, 0)}, (X,), ValueError, "out_axes is not a prefix"),
+    ({"in_axes": (0,)}, (X, X), ValueError, "in_axes has 1 entry, and the call has 2"),
+    ({"in_axes": [0, 0]}, (X, X), ValueError, "in_axes has 2 entries in a list"),
+    ({"out_axes": (0, 0)}, (X,), ValueError, "out_axes has 2 entries, and the function returns 1 value"),
     ({}, ("text",), TypeError, r"args\[0\] of type str is not an array"),
 ]
 

@@ -416,8 +416,8 @@ BAD_ARGUMENTS = [
         r"args\[0\]\['b'\] of float32\(3, 4\) has 3 in dimen",
     ),
     (P(("x", "y")), (X[:4],), ad.errors.IndivisibleError, r"has 4 in dimension 0, which .* divides into 8"),
-    ((P("x"), P("y")), (X,), ValueError, "in_specs is not a prefix"),
-    ([P("x")], (X,), ValueError, "in_specs is not a prefix"),
+    ((P("x"), P("y")), (X,), ValueError, "in_specs has 2 entries, and the call has 1 positional argument"),
+    ([P("x")], (X,), ValueError, "in_specs has 1 entry in a list"),
     (({"a": P("x")},), ({"c": X},), ValueError, r"in_specs is not a prefix: at in_specs\[0\]"),
     (P("x"), ("text",), TypeError, r"args\[0\] of type str is not an array"),
     (P("x"), ({"k": [X, object()]},), TypeError, r"args\[0\]\['k'\]\[1\] of type object is not an array"),
@@ -468,8 +468,8 @@ BAD_RESULTS = [
     (lambda a: {"k": [a, object()]}, P("x"), TypeError, r"output\['k'\]\[1\] on cpu:0 is of type object"),
     (lambda a: np.array([None]), P("x"), TypeError, "output: dtype object is not supported on a device"),
     (lambda a: a.sum(), P("x"), ValueError, r"output of float32\(\) has too few dimensions for its spec P\('x',\)"),
-    (lambda a: (a, a), (P("x"),) * 3, ValueError, "out_specs is not a prefix"),
-    (lambda a: (a, a), [P("x"), P("x")], ValueError, "out_specs is not a prefix"),
+    (lambda a: (a, a), (P("x"),) * 3, ValueError, "out_specs has 3 entries, and the function returns 2 values"),
+    (lambda a: (a, a), [P("x"), P("x")], ValueError, "out_specs has 2 entries in a list"),
     (lambda a: a, None, ValueError, "out_specs is not a prefix"),
     (
         lambda a: a[index_of_two() == 3 :],
@@ -570,9 +570,8 @@ def test_names_of_jax_that_are_not_here():
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("zeros", "got NumPy's zeros; write ad.device_put(np.zeros((8, 8)), sharding), which places its result"),
-        ("array", "write ad.device_put(np.array([[1, 2], [3, 4]]), sharding)"),
-        ("numpy", "got NumPy's numpy; write import numpy as np; NumPy's functions take Arrays"),
+        ("zeros", "got NumPy's zeros; write ad.numpy.zeros((8, 8), device=sharding), which places its result"),
+        ("array", "write ad.numpy.array([[1, 2], [3, 4]], device=sharding)"),
         ("sum", "got NumPy's sum; write np.sum; NumPy's functions take Arrays"),
     ],
 )

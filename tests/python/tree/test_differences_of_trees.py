@@ -29,7 +29,7 @@ tree_util.register_pytree_node(
     ("prefix", "tree", "problem"),
     [
         ([1, 2], (1, 2), "at n: expected list of 2, got tuple of 2"),
-        ([1, 2], [1], "at n: expected list of 2, got 1 children"),
+        ([1, 2], [1], "at n: expected list of 2, got list of 1"),
         ([1, [2]], [1, 2], "at n[1]: expected list of 1, got a leaf or node of type int"),
         ({"a": [1]}, {"a": None}, "at n['a']: expected list of 1, got None"),
         ({"a": None}, {"a": 1}, "at n['a']: expected None, got a leaf or node of type int"),
@@ -63,7 +63,7 @@ tree_util.register_pytree_node(
         (Pair("a", 1), Pair("b", 1), "at n: expected Pair with data 'a', got 'b'"),
         (Pair("a", 1), Pair("a", 1, 2), "at n: expected Pair of 1, got 2 children"),
         (Pair("a", [1]), Pair("a", 1), "at n[<flat index 0>]: expected list of 1, got a leaf or node of type int"),
-        ([1], list(range(9)), "at n: expected list of 1, got 9 children"),
+        ([1], list(range(9)), "at n: expected list of 1, got list of 9"),
         (dict.fromkeys(range(8), 0), 0, "expected dict with keys [0, 1, 2, 3, 4, 5, 6, 7], got"),
         (dict.fromkeys(range(9), 0), 0, "expected dict with keys [0, 1, 2, 3, 4, 5, 6, 7, ...], got"),
     ],
@@ -124,7 +124,7 @@ def test_values_for_each_leaf():
         (
             {"donate": [True]},
             [1, 2],
-            "donate is not a prefix: at donate: expected list of 1, got 2 children; give one value, or",
+            "donate is not a prefix: at donate: expected list of 1, got list of 2; give one value, or",
         ),
         (
             {"may_alias": [True, 3]},

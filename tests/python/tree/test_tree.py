@@ -97,7 +97,7 @@ def test_map_calls_f_from_python_frames_only():
     ("first", "other", "message"),
     [
         ({"a": [1]}, {"a": (1,)}, r"at rest\[0\]\['a'\]: expected list of 1, got tuple of 1"),
-        ([1, 2], [1], r"at rest\[0\]: expected list of 2, got 1 children"),
+        ([1, 2], [1], r"at rest\[0\]: expected list of 2, got list of 1"),
         (
             {"a": 1},
             {"b": 1},

@@ -79,6 +79,12 @@ def common_devices(operation: str, arrays: Sequence[Array]) -> OperandDevices:
             for i, x in enumerate(arrays)
             if x.committed
         )
+        worlds = [x.sharding._device_assignment[0].client for x in committed]
+        if any(world is not worlds[0] for world in worlds):
+            raise ValueError(
+                f"{operation}: the operands are of different worlds: {details}; move one to the devices of the other: "
+                "ad.device_put(x, y.sharding)"
+            )
         raise failure(
             ValueError,
             operation,
@@ -117,8 +123,10 @@ def broadcast_specs(operation: str, devices: OperandDevices, shape: tuple[int, .
 
 
 def ids_text(sharding: Sharding) -> str:
-    """Formats the ids of a sharding's devices, the first eight at most."""
-    return f"[{shortened_list([str(device.id) for device in sharding._device_assignment], 8)}]"
+    """Formats the ids of a sharding's devices, the first eight at most, and whether they are of another world."""
+    devices = sharding._device_assignment
+    other = "" if devices[0].client is internal.current_client() else " of another world"
+    return f"[{shortened_list([str(device.id) for device in devices], 8)}]{other}"
 
 
 def _devices_text(sharding: Sharding) -> str:
