@@ -97,7 +97,6 @@ void CopyBatch::cut_copies(int64_t piece_bytes) {
     for (int64_t piece = 0; piece < pieces; ++piece) work->pieces.push_back({i, last, piece, pieces, false});
     i = last - 1;
   }
-  copies_listed.fetch_add(count, std::memory_order_relaxed);
 }
 
 void CopyBatch::run_piece(const Piece& piece) const {
@@ -148,7 +147,6 @@ int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes) {
 
 void CopyBatch::end(const Done& done, std::exception_ptr error) {
   std::erase_if(held_, [](const BlockRef& block) { return !block || !block->is_foreign(); });
-  if (!error) count_as_copied();
   done(std::move(error));
   held_.clear();
 }

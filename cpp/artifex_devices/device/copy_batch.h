@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -20,9 +19,6 @@ namespace artifex_devices {
 class CopyBatch {
  public:
   using Done = std::function<void(std::exception_ptr)>;
-
-  /// `copied` counts the bytes when all are copied; null: they are not counted. It must never be destroyed.
-  explicit CopyBatch(std::atomic<int64_t>* copied = nullptr) : copied_(copied) {}
 
   void reserve(int64_t copies) { copies_.reserve(static_cast<size_t>(copies)); }
   /// `lane` of the device that the memory is written for.
@@ -49,15 +45,9 @@ class CopyBatch {
   std::vector<WorkerPool::Work> cut();
   std::vector<StridedCopy> listed() const;
 
-  void count_as_copied() const noexcept {
-    if (copied_ != nullptr) copied_->fetch_add(bytes_, std::memory_order_relaxed);
-  }
   /// Ends a batch that was submitted, complete or not: frees held memory of arenas, calls `done(error)`, which must not
   /// throw, then drops held memory of callers, whose release is foreign code that may be slow.
   void end(const Done& done, std::exception_ptr error);
-
-  /// Copies that were cut since the process started.
-  static inline std::atomic<int64_t> copies_listed{0};
 
  private:
   struct Copy {
@@ -82,7 +72,6 @@ class CopyBatch {
   LaneWork& work_of(int lane);
   void run_piece(const Piece& piece) const;
 
-  std::atomic<int64_t>* copied_;
   std::vector<Copy> copies_;
   std::vector<Bulk> bulks_;
   std::vector<BlockRef> held_;

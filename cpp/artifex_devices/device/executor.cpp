@@ -33,13 +33,9 @@ bool WorkerPoolExecutor::is_inline(int64_t bytes) const noexcept {
 }
 
 void WorkerPoolExecutor::run(CopyBatch& batch) {
-  if (is_inline(batch.bytes())) {
-    copy_here(batch);
-  } else {
-    check_interrupt();
-    WorkerPool::process().parallel_for(begin(batch));
-  }
-  batch.count_as_copied();
+  if (is_inline(batch.bytes())) return copy_here(batch);
+  check_interrupt();
+  WorkerPool::process().parallel_for(begin(batch));
 }
 
 EventRef WorkerPoolExecutor::submit(std::shared_ptr<CopyBatch> batch, const EventRef& after) {

@@ -10,7 +10,6 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/executor.h"
-#include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/recorded_transfer.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
@@ -337,7 +336,6 @@ void ShardWriter::copy_in(BufferId buffer, const HostView& source) {
   is_written_[buffer] = true;
   const int64_t bytes = storage_->buffer_bytes(buffer);
   if (bytes > 0) copy_dense(storage_->device_data(buffer), source, sharding_->device(buffer));
-  g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
   run_.bytes += bytes;
 }
 

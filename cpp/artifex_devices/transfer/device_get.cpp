@@ -5,7 +5,6 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/executor.h"
 #include "artifex_devices/transfer/brief_copy.h"
-#include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/recorded_transfer.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 #include "artifex_devices/transfer/tiling.h"
@@ -56,7 +55,7 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
                                      const Dims& byte_strides) {
   const Sharding& sharding = *array.sharding();
   const int64_t size = itemsize(array.dtype());
-  auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_host_bytes);
+  auto batch = std::make_shared<CopyBatch>();
   const auto tiles =
       array.is_shard() ? std::nullopt : Tiling::of(*array.storage(), domains, array.layout().get(), size);
   if (tiles && array.size() > 0) {

@@ -6,7 +6,6 @@
 #include "artifex_devices/base/byte_count.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/executor.h"
-#include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/recorded_transfer.h"
 #include "artifex_devices/transfer/row_major_tiles.h"
 #include "artifex_devices/transfer/tiling.h"
@@ -88,7 +87,6 @@ ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool co
   const int64_t bytes = physical_bytes(*storage);
   const int64_t begin_ns = recorded_begin_ns(Recorded::kTransfers);
   const int64_t written = fill(source, shards, *storage, layout.get(), bytes);
-  g_transfer_counters.host_to_device_bytes.fetch_add(bytes, std::memory_order_relaxed);
   if (is_recorded(Recorded::kTransfers)) record_put(*sharding, source.shape, source.dtype, {begin_ns, written});
   return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed, std::move(layout));
 }

@@ -10,7 +10,6 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/cpu/arena.h"
 #include "artifex_devices/device/executor.h"
-#include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
 #include "artifex_devices/transfer/reshard.h"
@@ -239,7 +238,7 @@ ArrayRef array_from_cuda(HostView source, const ShardingRef& sharding, std::opti
   if (copy.value_or(false) || !why.empty() || source.data == nullptr) {
     storage = Storage::allocate(sharding, domains, source.dtype, kFromDlpack);
     const int64_t size = itemsize(source.dtype);
-    CopyBatch batch(&g_transfer_counters.device_to_device_bytes);
+    CopyBatch batch;
     batch.add(StridedCopy(storage->device_data(BufferId(0)), row_major_strides(source.shape, size),
                           static_cast<const std::byte*>(source.data), source.byte_strides, source.shape, size),
               -1);

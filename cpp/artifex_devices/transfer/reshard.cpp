@@ -6,7 +6,6 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/executor.h"
-#include "artifex_devices/transfer/counters.h"
 #include "artifex_devices/transfer/cross_reshard.h"
 #include "artifex_devices/transfer/exchange_messages.h"
 #include "artifex_devices/transfer/planned_copies.h"
@@ -104,11 +103,10 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   if (move.executor().is_inline(copy.bytes()) && is_ready(written) && !(written && written->error())) {
     const int64_t begin_ns = recorded_begin_ns(Recorded::kTransfers);
     copy.run();
-    g_transfer_counters.device_to_device_bytes.fetch_add(copy.bytes(), std::memory_order_relaxed);
     if (is_recorded(Recorded::kTransfers)) record_reshard(*plan(), from, to, {begin_ns, copy.bytes()});
     return PendingStorage{std::move(storage), nullptr};
   }
-  auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_device_bytes);
+  auto batch = std::make_shared<CopyBatch>();
   batch->add(copy, (*to.devices())[0]->lane());
   batch->hold(std::move(held.block));
   batch->hold(storage->buffer(BufferId(0)).block);
@@ -118,7 +116,7 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
 /// `from` and `to`: the ends as the plan numbers their buffers. `records`: false where the caller records the transfer.
 PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan> plan, const WorldPlaces& from,
                             const WorldPlaces& to, bool records) {
-  auto batch = std::make_shared<CopyBatch>(&g_transfer_counters.device_to_device_bytes);
+  auto batch = std::make_shared<CopyBatch>();
   PlannedCopies::End source{{}, {}, move.source.layout()};
   source.data = IdVector<PlaceId, std::byte*>(from.places.size());
   IdVector<PlaceId, BufferRef> held(from.places.size());
@@ -251,13 +249,6 @@ ArrayRef reshard(const ArrayRef& source, const ShardingRef& sharding, const Resh
 ArrayRef row_major(const ArrayRef& array) {
   if (!array->layout()) return array;
   return reshard(array, array->sharding(), {.committed = array->committed(), .layout = LayoutRef()});
-}
-
-TransferCounters transfer_counters() noexcept {
-  return {g_transfer_counters.host_to_device_bytes.load(std::memory_order_relaxed),
-          g_transfer_counters.device_to_host_bytes.load(std::memory_order_relaxed),
-          g_transfer_counters.device_to_device_bytes.load(std::memory_order_relaxed),
-          CopyBatch::copies_listed.load(std::memory_order_relaxed)};
 }
 
 }  // namespace artifex_devices

@@ -51,14 +51,4 @@ PendingStorage execute_plan(const Array& source, const ShardingRef& sharding, co
 /// The plan that reshard() would execute; of all processes.
 ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding);
 
-/// Bytes that transfers have copied so far in this process, by kind, and the copies that were listed for workers; tests
-/// compare them with plans.
-struct TransferCounters {
-  int64_t host_to_device_bytes = 0;
-  int64_t device_to_host_bytes = 0;
-  int64_t device_to_device_bytes = 0;
-  int64_t copies_listed = 0;
-};
-TransferCounters transfer_counters() noexcept;
-
 }  // namespace artifex_devices

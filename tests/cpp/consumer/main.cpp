@@ -15,6 +15,7 @@
 #include "artifex_devices/transfer/device_get.h"
 #include "artifex_devices/transfer/device_put.h"
 #include "artifex_devices/transfer/reshard.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace ad = artifex_devices;
 
@@ -53,12 +54,15 @@ int main() {
   check(shard.origin == ad::Dims{2, 6} && shard.shape == ad::Dims{2, 6}, "the shard of device 3 begins at (2, 6)");
   check(has_values(*ad::device_get(array), values), "device_get returns what device_put placed");
 
-  const int64_t copied = ad::transfer_counters().device_to_device_bytes;
+  ad::TransferRecording recording;
   const ad::ArrayRef moved = ad::reshard(array, columns, {});
+  recording.stop();
   check(has_values(*ad::device_get(moved), values), "device_get returns the same values after reshard");
   check(columns->shards(moved->shape(), "consumer").shard_shape() == ad::Dims{8, 3},
         "the shards of the new sharding are columns");
-  check(ad::transfer_counters().device_to_device_bytes > copied, "reshard copied bytes between devices");
+  int64_t copied = 0;
+  for (const auto& [route, count] : recording.routes()) copied += count.bytes;
+  check(copied == ad::plan_of_reshard(*array, *columns).bytes_copied(), "reshard copied the bytes of its plan");
 
   std::string message;
   try {

@@ -55,10 +55,10 @@ TEST_P(MemoryContract, FaultsWhereTheHostReadsAnAddressThatIsNotItsOwn) {
 
 TEST_P(MemoryContract, CountsReadsByTheHost) {
   const ArrayRef one = device_put(source_, SingleDeviceSharding::make(world_->device(2)), true);
-  const int64_t before = transfer_counters().device_to_host_bytes;
+  const TransferRecording recording;
   const auto value = device_get(one);
   EXPECT_EQ(device_get(one)->data, value->data) << "the second read finds the value of the first";
-  EXPECT_EQ(transfer_counters().device_to_host_bytes - before, GetParam().is_host_readable ? 0 : 512);
+  EXPECT_EQ(test::bytes_of(recording), GetParam().is_host_readable ? 0 : 512);
 }
 
 TEST_P(MemoryContract, GuardsReadsThatAreTransfers) {

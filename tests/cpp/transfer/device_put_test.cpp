@@ -87,13 +87,13 @@ TEST_P(DevicePutRandom, RoundTripsAnyValue) {
     const HostView source = round % 3 ? test::strided(random, shape, dtype) : test::dense(random, shape, dtype);
     const auto [sharding, text] = test::random_layout(random, world, shape, round % 4 == 0);
     SCOPED_TRACE(to_string(shape) + " " + std::string(name(dtype)) + " " + text);
-    const TransferCounters before = transfer_counters();
+    const TransferRecording recording;
     const ArrayRef array = device_put(source, sharding, true);
     test::expect_shards(array, source);
     int64_t physical = 0;
     for (int64_t b = 0; b < array->storage()->buffer_count(); ++b)
       physical += array->storage()->buffer_bytes(BufferId(b));
-    EXPECT_EQ(transfer_counters().host_to_device_bytes - before.host_to_device_bytes, physical);
+    EXPECT_EQ(test::bytes_of(recording), physical);
 
     const auto view = device_get(array);
     EXPECT_EQ(view->shape, shape);
@@ -162,14 +162,14 @@ TEST(DevicePut, NamesTheLargestArraysOverALimit) {
   const auto sharding = named(world, {2}, {"a"});
   const ArrayRef kept = device_put(test::dense(random, {2, 150}, DType::kFloat32), sharding, true);
   const HostView source = test::dense(random, {2, 101}, DType::kFloat32);
-  const TransferCounters before = transfer_counters();
+  const TransferRecording recording;
   EXPECT_EQ(error_of<OutOfMemory>([&] { device_put(source, sharding, true); }),
             "RESOURCE_EXHAUSTED: device_put: out of memory on cpu:0: 404 bytes (404 bytes) asked for, 600 bytes (600 "
             "bytes) in use, limit 1000 bytes (1000 bytes); biggest live arrays: float32(2, 150) over 2 devices, 1.2 "
             "KiB; delete arrays that are no longer needed, raise the limit, or shard over more devices");
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 600));
   EXPECT_EQ(live_arrays(world.get()).size(), 1u);
-  EXPECT_EQ(transfer_counters().host_to_device_bytes, before.host_to_device_bytes);
+  EXPECT_EQ(test::bytes_of(recording), 0);
   kept->delete_();
   EXPECT_EQ(values(*device_get(device_put(source, sharding, true))), values(source));
 }

