@@ -13,8 +13,8 @@ pytest loads the fixtures `artifex_devices` and `artifex_mesh` and the mark `art
 Example:
     >>> from hypothesis import given
     >>> import artifex_devices as ad
-    >>> from artifex_devices.testing import assert_same_bits, placements
-    >>> @given(placements())
+    >>> from artifex_devices.testing import assert_same_bits, shardable_arrays
+    >>> @given(shardable_arrays())
     ... def comes_back(placement):
     ...     assert_same_bits(ad.device_get(ad.device_put(placement.value, placement.sharding)), placement.value)
     >>> comes_back()
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from artifex_devices.testing.array_strategies import arrays, dtypes, layouts, shapes
     from artifex_devices.testing.mesh_strategies import MeshLayout, mesh_layouts, meshes
     from artifex_devices.testing.sharding_strategies import (
-        Placement,
+        ShardableArray,
         fitting_shapes,
-        placements,
+        shardable_arrays,
         shardings,
         spec_entries,
         specs,
@@ -52,7 +52,7 @@ __all__ = [
     "Event",
     "Fault",
     "MeshLayout",
-    "Placement",
+    "ShardableArray",
     "SimulatedRun",
     "arrays",
     "assert_allclose",
@@ -65,9 +65,9 @@ __all__ = [
     "layouts",
     "mesh_layouts",
     "meshes",
-    "placements",
     "run_processes",
     "shapes",
+    "shardable_arrays",
     "shardings",
     "spec_entries",
     "specs",
@@ -78,7 +78,14 @@ __all__ = [
 _STRATEGIES = {
     "array_strategies": ("arrays", "dtypes", "layouts", "shapes"),
     "mesh_strategies": ("MeshLayout", "mesh_layouts", "meshes"),
-    "sharding_strategies": ("Placement", "fitting_shapes", "placements", "shardings", "spec_entries", "specs"),
+    "sharding_strategies": (
+        "ShardableArray",
+        "fitting_shapes",
+        "shardable_arrays",
+        "shardings",
+        "spec_entries",
+        "specs",
+    ),
 }
 
 

@@ -21,7 +21,7 @@ Entry = Hashable | tuple[Hashable, ...] | None
 
 @public("artifex_devices.testing")
 @dataclass(frozen=True)
-class Placement:
+class ShardableArray:
     """An array and a sharding that fits its shape.
 
     Attributes:
@@ -158,14 +158,14 @@ def shardings(  # noqa: D417 - hypothesis gives draw
 
 
 @st.composite
-def placements(  # noqa: D417 - hypothesis gives draw
+def shardable_arrays(  # noqa: D417 - hypothesis gives draw
     draw: st.DrawFn,
     *,
     devices: Sequence[ad.Device] | None = None,
     max_rank: int = 4,
     max_side: int = 3,
     dtype: DTypeLike | None = None,
-) -> Placement:
+) -> ShardableArray:
     """Draws arrays together with a sharding that fits them.
 
     Args:
@@ -175,16 +175,16 @@ def placements(  # noqa: D417 - hypothesis gives draw
         dtype: A dtype or a strategy for one; None draws from all that can be placed.
 
     Returns:
-        A strategy for Placement.
+        A strategy for ShardableArray.
     """
     pool = list(ad.devices() if devices is None else devices)
     if draw(st.integers(0, 7), label="on one device") == 7:
         shape = tuple(draw(st.lists(st.integers(0, max_side * 2), max_size=max_rank), label="shape"))
         device = draw(st.sampled_from(pool), label="device")
-        return Placement(draw(arrays(shape, dtype)), ad.SingleDeviceSharding(device))
+        return ShardableArray(draw(arrays(shape, dtype)), ad.SingleDeviceSharding(device))
     mesh = draw(meshes(devices=pool), label="mesh")
     entries = draw(spec_entries(mesh.axis_names, max_rank=max_rank), label="spec")
     shape = draw(
         fitting_shapes(partition_counts(entries, dict(mesh.shape)), max_rank=max_rank, max_side=max_side), label="shape"
     )
-    return Placement(draw(arrays(shape, dtype)), ad.NamedSharding(mesh, ad.PartitionSpec(*entries)))
+    return ShardableArray(draw(arrays(shape, dtype)), ad.NamedSharding(mesh, ad.PartitionSpec(*entries)))

@@ -10,7 +10,7 @@ from typing import Any
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices.testing import assert_same_bits, placements
+from artifex_devices.testing import assert_same_bits, shardable_arrays
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ def sharded(named):
     return ad.device_put(X, named("x", "y"))
 
 
-@given(placements())
+@given(shardable_arrays())
 def test_facts_are_those_of_the_value(placement):
     value, sharding = placement.value, placement.sharding
     array = ad.device_put(value, sharding)
@@ -42,7 +42,7 @@ def test_facts_are_those_of_the_value(placement):
     assert array.is_ready()
 
 
-@given(placements())
+@given(shardable_arrays())
 def test_shards_are_the_parts_of_the_sharding(placement):
     value, sharding = placement.value, placement.sharding
     array = ad.device_put(value, sharding)

@@ -5,13 +5,13 @@ import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 import pytest
-from artifex_devices.testing import assert_same_bits, dtypes, placements
+from artifex_devices.testing import assert_same_bits, dtypes, shardable_arrays
 from hypothesis import given
 
 V = np.arange(64.0).reshape(8, 8)
 
 
-@given(placements(dtype=dtypes()), dtypes())
+@given(shardable_arrays(dtype=dtypes()), dtypes())
 def test_like_keeps_shape_dtype_and_layout(placement, dtype):
     x = ad.device_put(placement.value, placement.sharding)
     for function in (np.zeros_like, np.ones_like):

@@ -7,7 +7,7 @@ import pytest
 from artifex_devices._array_ops.core import blocks
 from artifex_devices._array_ops.index import indexing
 from artifex_devices.errors import ShardingTypeError
-from artifex_devices.testing import assert_same_bits, dtypes, placements
+from artifex_devices.testing import assert_same_bits, dtypes, shardable_arrays
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -90,7 +90,7 @@ def by_numpy(value, index):
 @pytest.mark.parametrize("advanced", [False, True])
 @given(data=st.data())
 def test_values_are_numpys(advanced, data):
-    placement = data.draw(placements(dtype=dtypes()))
+    placement = data.draw(shardable_arrays(dtype=dtypes()))
     x = put(placement.value, placement.sharding)
     index = data.draw(indices(x.shape, advanced=advanced))
     expected, error = by_numpy(placement.value, index)
@@ -319,7 +319,7 @@ def test_big_buffers_are_worked_on_in_pieces(named):
 
 @given(data=st.data())
 def test_take(data):
-    placement = data.draw(placements(dtype=dtypes()))
+    placement = data.draw(shardable_arrays(dtype=dtypes()))
     value = placement.value
     x = put(value, placement.sharding)
     axis = data.draw(st.none() | st.integers(-value.ndim, value.ndim - 1)) if value.ndim else None
@@ -354,7 +354,7 @@ def test_take_refuses(named):
 @pytest.mark.usefixtures("no_moves")
 @given(data=st.data())
 def test_take_along_axis(data):
-    placement = data.draw(placements(dtype="int64"))
+    placement = data.draw(shardable_arrays(dtype="int64"))
     value = placement.value
     assume(value.ndim)
     axis = data.draw(st.integers(-value.ndim, value.ndim - 1))

@@ -5,7 +5,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices.errors import ShardingTypeError
-from artifex_devices.testing import assert_same_bits, dtypes, placements, shardings
+from artifex_devices.testing import assert_same_bits, dtypes, shardable_arrays, shardings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +25,7 @@ def spec_of(x):
 @st.composite
 def operands(draw, *, same_shape):
     """Arrays on the same devices and ndarrays, to be joined along the dimension that is given with them."""
-    first = draw(placements(dtype=dtypes()))
+    first = draw(shardable_arrays(dtype=dtypes()))
     value = first.value
     axis = draw(st.integers(-value.ndim, value.ndim - 1)) if value.ndim and not same_shape else 0
     values, arrays = [value], [put(value, first.sharding)]
@@ -91,7 +91,7 @@ def test_stacks_of_numbers():
         assert_same_bits(function([x, 3.0]), function([np.float64(2.0), 3.0]))
 
 
-@given(placements(dtype=dtypes()), st.data())
+@given(shardable_arrays(dtype=dtypes()), st.data())
 def test_split(placement, data):
     value = placement.value
     x = put(value, placement.sharding)

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices.errors import ShardingTypeError
-from artifex_devices.testing import assert_same_bits, meshes, placements, spec_entries
+from artifex_devices.testing import assert_same_bits, meshes, shardable_arrays, spec_entries
 from artifex_devices.testing.sharding_strategies import partition_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,7 +52,7 @@ def placed(draw):
     """A value and an Array of it."""
     if draw(st.integers(0, 2)) == 0:
         return draw(uneven_placements())
-    placement = draw(placements(devices=ad.devices()))
+    placement = draw(shardable_arrays(devices=ad.devices()))
     return placement.value, ad.device_put(placement.value, placement.sharding)
 
 

@@ -7,7 +7,7 @@ import threading
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices.testing import assert_same_bits, placements
+from artifex_devices.testing import assert_same_bits, shardable_arrays
 from hypothesis import given
 
 BIG = np.arange(4 << 20, dtype=np.float32).reshape(2048, 2048)  # 16 MiB: gathered by workers
@@ -19,7 +19,7 @@ def columns(devices):
     return ad.NamedSharding(ad.Mesh(np.array(devices), ("x",)), ad.P(None, "x"))
 
 
-@given(placements())
+@given(shardable_arrays())
 def test_what_was_put_comes_back(placement):
     coming = ad.copy_to_host_async(ad.device_put(placement.value, placement.sharding))
     assert_same_bits(coming.result(), placement.value)

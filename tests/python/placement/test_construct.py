@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from artifex_devices.errors import IndivisibleError
 from artifex_devices.layout import Format, Layout
-from artifex_devices.testing import assert_same_bits, placements
+from artifex_devices.testing import assert_same_bits, shardable_arrays
 from hypothesis import given
 
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
@@ -23,7 +23,7 @@ def split(value, sharding):
 # --- make_array_from_single_device_arrays ---
 
 
-@given(placements())
+@given(shardable_arrays())
 def test_the_shape_comes_from_the_parts(placement):
     parts = split(placement.value, placement.sharding)
     assert_same_bits(ad.make_array_from_single_device_arrays(parts, placement.sharding), placement.value)

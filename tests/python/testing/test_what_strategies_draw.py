@@ -180,12 +180,12 @@ def test_shardings_and_placements_fit():
         assert any(each.shard_shape((6, 4)) != (6, 4) for each in named)
         sides = [
             max(each.sharding.shard_shape(each.value.shape), default=0)
-            for each in drawn(sharding_strategies.placements(dtype="int8"), 100)
+            for each in drawn(sharding_strategies.shardable_arrays(dtype="int8"), 100)
             if type(each.sharding) is NamedSharding
         ]
         assert max(sides) == 3
         pool = ad.devices()[:2]
-        for each in drawn(sharding_strategies.placements(devices=pool, max_rank=2, max_side=2, dtype="int8"), 60):
+        for each in drawn(sharding_strategies.shardable_arrays(devices=pool, max_rank=2, max_side=2, dtype="int8"), 60):
             assert each.sharding.device_set <= set(pool)
             assert each.value.dtype == np.int8
             assert each.value.ndim <= 2
