@@ -201,15 +201,15 @@ void bind_array_memory(py::class_<Array, std::shared_ptr<Array>>& array) {
       .def(
           "block_until_ready",
           [](const py::object& self) {
-            auto& array =
+            auto& waited =
                 value_from_python<Array>(self, "Array.block_until_ready", "self", "an Array", "device_put(x)");
             release_dropped_owners();
-            array.check_alive("block_until_ready");
-            if (!array.is_ready()) {
+            waited.check_alive("block_until_ready");
+            if (!waited.is_ready()) {
               const ReleaseGil release;
-              array.block_until_ready();
+              waited.block_until_ready();
             } else {
-              array.block_until_ready();  // rethrows what went wrong
+              waited.block_until_ready();  // rethrows what went wrong
             }
             return self;
           },
