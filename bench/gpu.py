@@ -92,7 +92,7 @@ def by_library_and_driver() -> Iterator[tuple[float, float]]:
         seconds(lambda: ad.device_get(fresh.pop()), lambda: fresh.append(ad.device_put(source, here))),
         plain(host.ctypes.data, one.address),
     )
-    with_two = _core.internal.make_client(None, 2, None, False, platform="cuda", devices_per_gpu=2)
+    with_two = _core.internal.make_client(None, 2, None, False, backend=_core.internal.cuda_backend(devices_per_gpu=2))
     mesh = ad.Mesh(np.array(with_two.devices()), ("x",))
     value = np.tile(source, RESHARDED // BYTES).reshape(1 << 15, -1)
     rows = ad.device_put(value, ad.NamedSharding(mesh, ad.P("x")))

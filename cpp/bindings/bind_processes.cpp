@@ -10,7 +10,6 @@
 
 #include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
-#include "artifex_devices/device/platform.h"
 #include "artifex_devices/topology/gpu_share.h"
 #include "bindings.h"
 #include "errors.h"
@@ -62,11 +61,11 @@ void bind_jobs(py::module_& module) {
   internal.def(
       "describe_process",
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
-         const std::string& platform) {
+         const std::optional<std::shared_ptr<Backend>>& backend) {
         if (!machine) return tuple_of(describe_base_client());
-        return tuple_of(Client::describe(**machine, num_devices, backend_of_platform(platform).get()));
+        return tuple_of(Client::describe(**machine, num_devices, backend.value_or(nullptr).get()));
       },
-      py::arg("machine") = py::none(), py::arg("num_devices") = py::none(), py::arg("platform") = "cpu",
+      py::arg("machine") = py::none(), py::arg("num_devices") = py::none(), py::arg("backend") = py::none(),
       R"(Returns a tuple, which can be pickled, that describes the devices of this process.
 
 Without a machine, it describes the devices of the base client.
@@ -82,9 +81,9 @@ Without a machine, it describes the devices of the base client.
   internal.def(
       "make_shared_client",
       [](const std::shared_ptr<Machine>& machine, const std::vector<ProcessTuple>& processes, int process_index,
-         const std::string& platform) {
+         const std::optional<std::shared_ptr<Backend>>& backend) {
         ClientOptions options;
-        options.backend = backend_of_platform(platform);
+        options.backend = backend.value_or(nullptr);
         options.processes = processes_from(processes);
         options.process_index = process_index;
         if (process_index >= 0 && static_cast<size_t>(process_index) < processes.size()) {
@@ -92,11 +91,8 @@ Without a machine, it describes the devices of the base client.
         }
         return Client::make(machine, options);
       },
-      py::arg("machine"), py::arg("processes"), py::arg("process_index"), py::arg("platform") = "cpu",
-      R"(Creates the client of one process of several; one process may create any number of them.
-
-`platform` is "cpu", or "gpu" for emulated GPUs.
-)");
+      py::arg("machine"), py::arg("processes"), py::arg("process_index"), py::arg("backend") = py::none(),
+      "Creates the client of one process of several; one process may create any number of them.");
 }
 
 void bind_jobs_of_gpus(py::module_& module) {

@@ -12,8 +12,8 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
+#include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 #include "artifex_devices/device/open_world.h"
-#include "artifex_devices/device/platform.h"
 #include "artifex_devices/sharding/single_device_sharding.h"
 #include "class_members.h"
 #include "errors.h"
@@ -267,13 +267,35 @@ Example:
     ([CpuDevice(id=0), CpuDevice(id=1)], 'cpu')
 )");
 
+  py::class_<Backend, std::shared_ptr<Backend>>(
+      internal, "Backend", "What the devices of a client are. Where none is given, they are the CPU devices.");
+  internal.def(
+      "emulated_gpu_backend",
+      [](const std::optional<std::string>& device_kind) {
+        try {
+          return unconst(make_emulated_gpu_backend(device_kind ? emulated_gpu_from_name(*device_kind) : EmulatedGpu{}));
+        } catch (const Error&) {
+          rethrow_with_context("simulate: ");
+        }
+      },
+      py::arg("device_kind") = py::none(), "Returns GPUs that the CPU emulates. `device_kind`: one of the catalogue.");
+  internal.def(
+      "cuda_backend",
+      [](int64_t devices_per_gpu) {
+        try {
+          return unconst(make_cuda_backend(devices_per_gpu));
+        } catch (const Error&) {
+          rethrow_with_context("make_gpu_client: ");
+        }
+      },
+      py::arg("devices_per_gpu") = 1, "Returns the GPUs of this machine. `devices_per_gpu`: more than one for tests.");
   internal.def(
       "make_client",
       [](const std::optional<std::shared_ptr<Machine>>& machine, std::optional<int64_t> num_devices,
          std::optional<int64_t> bytes_limit, bool compile_only,
          const std::optional<std::tuple<int, double, bool, int64_t>>& allocator, bool asynchronous,
-         const std::string& platform, const std::optional<std::string>& device_kind, std::optional<uint64_t> seed,
-         int64_t devices_per_gpu) {
+         const std::optional<std::shared_ptr<Backend>>& backend, std::optional<uint64_t> seed,
+         const std::string& operation) {
         try {
           std::shared_ptr<const Machine> of = machine ? *machine : Machine::live();
           ClientOptions options{.num_devices = num_devices,
@@ -281,21 +303,19 @@ Example:
                                 .compile_only = compile_only,
                                 .asynchronous = asynchronous,
                                 .seed = seed,
-                                .backend = backend_of_platform(platform, device_kind, devices_per_gpu)};
+                                .backend = backend.value_or(nullptr)};
           if (!allocator) return Client::make(std::move(of), options);
           const auto& [kind, fraction, preallocate, collective] = *allocator;
           options.allocator = {static_cast<AllocatorKind>(kind), fraction, preallocate, collective};
           const ReleaseGil release;  // preallocation takes time
           return Client::make(std::move(of), options);
         } catch (const Error&) {
-          rethrow_with_context(platform == "cuda" ? "make_gpu_client: "
-                               : allocator        ? "make_cpu_client: "
-                                                  : "simulate: ");
+          rethrow_with_context(operation + ": ");
         }
       },
       py::arg("machine"), py::arg("num_devices"), py::arg("bytes_limit"), py::arg("compile_only"),
-      py::arg("allocator") = py::none(), py::arg("asynchronous") = true, py::arg("platform") = "cpu",
-      py::arg("device_kind") = py::none(), py::arg("seed") = py::none(), py::arg("devices_per_gpu") = 1,
+      py::arg("allocator") = py::none(), py::arg("asynchronous") = true, py::arg("backend") = py::none(),
+      py::arg("seed") = py::none(), py::arg("operation") = "simulate",
       R"(Creates a client.
 
 Args:
@@ -305,10 +325,9 @@ Args:
     compile_only: Whether the devices have no memory.
     allocator: Fields of a GpuAllocatorConfig (kind, fraction, preallocate, collective bytes), or None.
     asynchronous: Whether copies may still run when their call has returned.
-    platform: "cpu", "gpu" (emulated) or "cuda".
-    device_kind: Name of a GPU in the catalogue, for the platform "gpu".
+    backend: What the devices are; None for CPU devices.
     seed: For tests: copies are deferred, in an order drawn from this seed.
-    devices_per_gpu: For tests: number of devices on each GPU of the platform "cuda".
+    operation: Begins the messages of errors.
 )");
   internal.def("push_world", &push_world, py::arg("client"));
   internal.def("pop_world", &pop_world, py::arg("world"));

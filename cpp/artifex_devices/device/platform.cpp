@@ -2,11 +2,11 @@
 #include "artifex_devices/device/platform.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cuda/cuda_backend.h"
-#include "artifex_devices/device/emulated_gpu/emulated_gpu_backend.h"
 
 namespace artifex_devices {
 namespace {
@@ -37,13 +37,6 @@ void use_platforms(const PlatformRequest& request) {
         request.source, name, is_gpu(name) ? fmt::format(": {}", cuda.problem) : std::string(),
         is_gpu(name) ? fmt::format("{}, ", cuda.fix) : std::string());
   }
-}
-
-BackendRef backend_of_platform(std::string_view platform, const std::optional<std::string>& device_kind,
-                               int64_t devices_per_gpu) {
-  if (platform == "cuda") return make_cuda_backend(devices_per_gpu);
-  if (platform != "gpu") return nullptr;
-  return make_emulated_gpu_backend(device_kind ? emulated_gpu_from_name(*device_kind) : EmulatedGpu{});
 }
 
 }  // namespace artifex_devices

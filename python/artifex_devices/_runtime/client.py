@@ -175,7 +175,7 @@ def make_cpu_client(
     )
     count = internal.current_client().local_device_count() if num_devices is None else operator.index(num_devices)
     allocator = None if allocator_config is None else allocator_config._for_core()
-    return internal.make_client(None, count, None, False, allocator, asynchronous)
+    return internal.make_client(None, count, None, False, allocator, asynchronous, operation="make_cpu_client")
 
 
 def make_gpu_client(num_devices: int | None = None, allocator_config: GpuAllocatorConfig | None = None) -> Client:
@@ -203,7 +203,8 @@ def make_gpu_client(num_devices: int | None = None, allocator_config: GpuAllocat
     if count is not None and not 1 <= count <= _MAX_NUMBER:
         raise wrong_value("make_gpu_client", "num_devices", count, f"1 to {_MAX_NUMBER}", "leave it out for all GPUs")
     allocator = None if allocator_config is None else allocator_config._for_core()
-    return internal.make_client(None, count, None, False, allocator, platform="cuda")
+    backend = internal.cuda_backend()
+    return internal.make_client(None, count, None, False, allocator, backend=backend, operation="make_gpu_client")
 
 
 def _is_real(value: object) -> bool:

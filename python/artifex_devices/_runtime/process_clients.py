@@ -15,8 +15,9 @@ def clients_of(devices: Sequence[int], count: int | None = None, platform: str =
     Each process is on a host of its own. With the platform "gpu" the devices are emulated GPUs.
     """
     machine = _core.Machine.live()
+    backend = internal.emulated_gpu_backend() if platform == "gpu" else None
     described = [
-        (f"host{number}", *internal.describe_process(machine, own, platform)[1:]) for number, own in enumerate(devices)
+        (f"host{number}", *internal.describe_process(machine, own, backend)[1:]) for number, own in enumerate(devices)
     ]
     indexes = range(len(devices) if count is None else count)
-    return [internal.make_shared_client(machine, described, number, platform) for number in indexes]
+    return [internal.make_shared_client(machine, described, number, backend) for number in indexes]

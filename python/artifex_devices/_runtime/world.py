@@ -116,8 +116,7 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
                 num_devices,
                 bytes_limit,
                 compile_only,
-                platform=platform,
-                device_kind=device_kind,
+                backend=internal.emulated_gpu_backend(device_kind) if platform == "gpu" else None,
                 seed=seed,
             )
             if cluster is None

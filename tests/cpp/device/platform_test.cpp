@@ -25,14 +25,5 @@ TEST(Platform, ARequestOfAnotherPlatformNamesItsSource) {
             "cpu, or leave it out");
 }
 
-TEST(Platform, BackendsAreFoundByName) {
-  EXPECT_EQ(backend_of_platform("cpu"), nullptr);
-  const BackendRef gpu = backend_of_platform("gpu");
-  EXPECT_TRUE(gpu->is_emulated());
-  EXPECT_EQ(gpu->device_count(), std::nullopt);
-  EXPECT_EQ(backend_of_platform("gpu", "h100")->device_kind(0), "NVIDIA H100 80GB HBM3");
-  EXPECT_THROW(backend_of_platform("gpu", "spam"), InvalidArgument);
-}
-
 }  // namespace
 }  // namespace artifex_devices

@@ -40,7 +40,8 @@ def _world(backend, count, bytes_limit=None):
         platform = "cpu" if backend == "cpu" else "gpu"
         return ad.simulate(count, platform=platform, bytes_limit=bytes_limit)
     per_gpu = -(-count // len(internal.cuda_report()["gpus"]))
-    return entered(internal.make_client(None, count, bytes_limit, False, platform="cuda", devices_per_gpu=per_gpu))
+    backend = internal.cuda_backend(per_gpu)
+    return entered(internal.make_client(None, count, bytes_limit, False, backend=backend))
 
 
 @pytest.fixture
