@@ -53,14 +53,14 @@ def meeting_costs_ns(folder: str) -> dict[bool, list[float]]:
 
     The records of the other process are there before, so that nothing waits; both are ends in this process.
     """
-    files = [internal.create_lanes(2) for _ in range(2)]
-    here, there = (internal.SharedLanes(place, files) for place in range(2))
+    files = [internal.create_channels(2) for _ in range(2)]
+    here, there = (internal.SharedChannels(place, files) for place in range(2))
     for file in files:
         os.close(file)
     recorder = internal.FlightRecorder(f"{folder}/process_1.flight", 1, 2, "host")
     groups = {False: None, True: recorder.group([0, 1])}
-    mine = internal.SharedMeeting(here, [1], 0, 7, 500)
-    other = internal.SharedMeeting(there, [0], 1, 7, 500)
+    mine = internal.SharedMeetingPoint(here, [1], 0, 7, 500)
+    other = internal.SharedMeetingPoint(there, [0], 1, 7, 500)
     times: dict[bool, list[float]] = {False: [], True: []}
     for turn in range(MEETINGS):
         for is_recorded in (turn % 2 == 0, turn % 2 == 1):

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "artifex_devices/collective/meeting_record.h"
-#include "artifex_devices/collective/shared_meeting.h"
+#include "artifex_devices/collective/shared_meeting_point.h"
 #include "bindings.h"
 #include "cpython_calls.h"
 #include "fast_path.h"
@@ -49,8 +49,8 @@ std::string_view bytes_view(PyObject* bytes) {
 }
 
 // A meeting, the place of this process in it, and how many bytes of a text it sends.
-struct __attribute__((visibility("hidden"))) HeldMeeting {
-  SharedMeeting meeting;
+struct __attribute__((visibility("hidden"))) HeldMeetingPoint {
+  SharedMeetingPoint meeting;
   size_t mine;
   size_t max_text;
 };
@@ -58,11 +58,11 @@ struct __attribute__((visibility("hidden"))) HeldMeeting {
 // Sends a record. Returns the payload of each member if all soon reach the same operation. Otherwise returns None; the
 // other members' records are then still unread, and the event of the group, which may be null, continues. Returns null
 // with a Python error.
-PyObject* shared_meet(HeldMeeting& self, uint8_t kind, PyObject* digest, PyObject* payload, PyObject* text,
+PyObject* shared_meet(HeldMeetingPoint& self, uint8_t kind, PyObject* digest, PyObject* payload, PyObject* text,
                       RecordedGroup* group) {
   const uint64_t event = group == nullptr ? 0 : group->begin(text, digest);
   const EncodedText encoded(text, self.max_text);
-  SharedMeeting& meeting = self.meeting;
+  SharedMeetingPoint& meeting = self.meeting;
   meeting.start({.digest = bytes_view(digest), .kind = kind, .payload = bytes_view(payload), .text = encoded.view});
   bool have_come = meeting.wait(0us);
   if (!have_come) {
@@ -98,7 +98,7 @@ std::optional<RecordedGroup*> group_of(PyObject* object) {
 }
 
 PyObject* fast_shared_meet(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  auto* held = value_in<HeldMeeting>(self);
+  auto* held = value_in<HeldMeetingPoint>(self);
   if (!held || count != 5 || !PyLong_CheckExact(arguments[0]) || !PyBytes_CheckExact(arguments[1]) ||
       !PyBytes_CheckExact(arguments[2]) || !PyUnicode_CheckExact(arguments[3])) {
     return nullptr;
@@ -147,20 +147,21 @@ void bind_meeting(py::module_& module) {
       },
       py::arg("record"), py::arg("other"), "Returns whether two records are of the same operation.");
   const py::object meeting =
-      py::class_<HeldMeeting>(internal, "SharedMeeting", "Meetings of processes of one host, through shared memory.")
-          .def(py::init([](std::shared_ptr<SharedLanes> lanes, std::vector<int64_t> others, size_t mine, uint32_t group,
-                           size_t max_text) {
-                 return std::unique_ptr<HeldMeeting>(
-                     new HeldMeeting{SharedMeeting(std::move(lanes), std::move(others), group), mine, max_text});
+      py::class_<HeldMeetingPoint>(internal, "SharedMeetingPoint",
+                                   "Meetings of processes of one host, through shared memory.")
+          .def(py::init([](std::shared_ptr<SharedChannels> channels, std::vector<int64_t> others, size_t mine,
+                           uint32_t group, size_t max_text) {
+                 return std::unique_ptr<HeldMeetingPoint>(new HeldMeetingPoint{
+                     SharedMeetingPoint(std::move(channels), std::move(others), group), mine, max_text});
                }),
-               py::arg("lanes"), py::arg("others"), py::arg("mine"), py::arg("group"), py::arg("max_text"),
+               py::arg("channels"), py::arg("others"), py::arg("mine"), py::arg("group"), py::arg("max_text"),
                R"(Creates the object.
 
-`others` has the numbers of the other members in the lanes; `mine` is the position of this process among all members.
+`others` has the numbers of the other members in the channels; `mine` is the position of this process among all members.
 )")
           .def(
               "meet",
-              [](HeldMeeting& self, uint8_t kind, const py::bytes& digest, const py::bytes& payload,
+              [](HeldMeetingPoint& self, uint8_t kind, const py::bytes& digest, const py::bytes& payload,
                  const py::str& text, RecordedGroup* group) {
                 return checked(shared_meet(self, kind, digest.ptr(), payload.ptr(), text.ptr(), group));
               },
@@ -169,11 +170,11 @@ void bind_meeting(py::module_& module) {
 
 Returns:
     The payload of each member (bytes) if all of them soon reach the same operation, else None. After None, the caller must
-    take the records of the others from the lanes, and end the event that began in the flight record, if there is one.
+    take the records of the others from the channels, and end the event that began in the flight record, if there is one.
 )")
           .def(
               "start",
-              [](HeldMeeting& self, uint8_t kind, const py::bytes& digest, const py::bytes& payload,
+              [](HeldMeetingPoint& self, uint8_t kind, const py::bytes& digest, const py::bytes& payload,
                  const py::str& text) {
                 const EncodedText encoded(text.ptr(), self.max_text);
                 self.meeting.start({.digest = bytes_view(digest.ptr()),
@@ -182,9 +183,9 @@ Returns:
                                     .text = encoded.view});
               },
               py::arg("kind"), py::arg("digest"), py::arg("payload"), py::arg("text"),
-              "Sends a record. The caller must take the records of the other members from the lanes.")
+              "Sends a record. The caller must take the records of the other members from the channels.")
           .def_property_readonly(
-              "sent", [](const HeldMeeting& self) { return bytes_from(self.meeting.sent()); },
+              "sent", [](const HeldMeetingPoint& self) { return bytes_from(self.meeting.sent()); },
               "The record that was sent last.");
   add_fast_method<&fast_shared_meet>(meeting, "meet");
 }

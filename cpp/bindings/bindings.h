@@ -36,7 +36,7 @@ void bind_repr(py::module_& module);
 void bind_roofline(py::module_& module);
 void bind_sharding(py::module_& module);
 void bind_shards(py::module_& module);
-void bind_shared_lanes(py::module_& module);
+void bind_shared_channels(py::module_& module);
 void bind_meeting(py::module_& module);
 void bind_object_identity(py::module_& module);
 void bind_spmd(py::module_& module);

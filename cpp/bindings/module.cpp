@@ -55,7 +55,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_dlpack(module);
   bind_collective(module);
   bind_spmd(module);
-  bind_shared_lanes(module);
+  bind_shared_channels(module);
   bind_flight(module);
   bind_meeting(module);
   bind_object_identity(module);

@@ -95,11 +95,11 @@ def killed_between_pieces():
     block = np.ones(1 << 22, np.float32)
     out = _core.internal.host_empty(block.shape, block.dtype)
     if t.process_index == 1:  # takes part in some pieces, not in all
-        chain = near.lanes.chain(0, -1, "sum", [block[: 1 << 20]], out[: 1 << 20], 0, 1 << 20)
+        chain = near.channels.chain(0, -1, "sum", [block[: 1 << 20]], out[: 1 << 20], 0, 1 << 20)
         while not chain.advance(1e-3):
             pass
         os.kill(os.getpid(), signal.SIGKILL)
-    chain = near.lanes.chain(-1, 1, "sum", [block], out, 0, 0)
+    chain = near.channels.chain(-1, 1, "sum", [block], out, 0, 0)
     t.wait_until(lambda: chain.advance(1e-3), "psum of float32", block.nbytes)
 
 
@@ -120,7 +120,7 @@ def never_comes_to_the_sum(folder):
     from artifex_devices import _core
 
     out = _core.internal.host_empty((1 << 20,), np.dtype(np.float32))
-    chain = t.local_peers((0, 1)).lanes.chain(-1, 1, "sum", [np.ones(1 << 20, np.float32)], out, 0, 0)
+    chain = t.local_peers((0, 1)).channels.chain(-1, 1, "sum", [np.ones(1 << 20, np.float32)], out, 0, 0)
     t.wait_until(lambda: chain.advance(1e-3), "psum of float32", out.nbytes)
 
 
@@ -146,7 +146,7 @@ def refuse_often():
     return heard, t.agree("after all that", b"x", everybody, b"y")
 
 
-def test_more_refusals_than_the_lanes_hold(processes):
+def test_more_refusals_than_the_channels_hold(processes):
     assert processes(2, refuse_often).values == [[b"y"] * 2, (40, [b"y"] * 2)]
 
 

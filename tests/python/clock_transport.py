@@ -4,7 +4,7 @@
 from types import SimpleNamespace
 
 from artifex_devices.distributed.checked_transport import CheckedTransport
-from artifex_devices.distributed.consistency import Meeting
+from artifex_devices.distributed.consistency import MeetingPoint
 from artifex_devices.distributed.peers import Peer, PeerStates
 
 NAMES = ["process 0", "process 1", "process 2"]
@@ -31,7 +31,7 @@ class RecordingPeers(PeerStates):
         self.sent.append(message)
 
 
-class TableMeeting(Meeting):
+class TableMeetingPoint(MeetingPoint):
     """A meeting whose records are given."""
 
     max_text = 100
@@ -57,8 +57,8 @@ class ClockTransport(CheckedTransport):
     flight = None
     peers = property(lambda self: self._peers)
 
-    def _new_meeting(self, members):
-        self.new.append(TableMeeting(0, members))
+    def _new_meeting_point(self, members):
+        self.new.append(TableMeetingPoint(0, members))
         return self.new[-1]
 
     def _poll_until(self, done, check, nbytes):

@@ -29,7 +29,7 @@ class Wires:
         self.messages = defaultdict(deque)  # by (sender, receiver, tag)
         self.meetings = defaultdict(deque)  # by (process, all processes): what it came with
         self.most_waiting = 0
-        self.lanes = lanes_of(count) if share_memory else None
+        self.channels = channels_of(count) if share_memory else None
 
     def wait(self, condition):
         with self.changed:
@@ -93,8 +93,8 @@ class QueueTransport(transport.Transport):
         return 64 if self.local_peers(processes) is None else LocalPeers.max_payload
 
     def local_peers(self, processes):
-        lanes = self.wires.lanes
-        return None if lanes is None else LocalPeers(lanes[self.process_index], range(self.process_count))
+        channels = self.wires.channels
+        return None if channels is None else LocalPeers(channels[self.process_index], range(self.process_count))
 
     def wait_until(self, done, operation, nbytes):
         until = time.monotonic() + WAIT_S
@@ -147,11 +147,11 @@ class QueueTransport(transport.Transport):
         self.cancelled += len(requests)
 
 
-def lanes_of(count):
+def channels_of(count):
     """The ends of the memory between so many processes."""
-    files = [internal.create_lanes(count) for _ in range(count)]
+    files = [internal.create_channels(count) for _ in range(count)]
     try:
-        return [internal.SharedLanes(me, files) for me in range(count)]
+        return [internal.SharedChannels(me, files) for me in range(count)]
     finally:
         for file in files:
             os.close(file)

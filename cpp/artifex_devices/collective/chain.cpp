@@ -33,16 +33,16 @@ const std::byte* at_element(const HostView& view, int64_t element) {
   return static_cast<const std::byte*>(view.data) + element * itemsize(view.dtype);
 }
 
-ReductionChain::Link link_to(SharedLanes& lanes, int64_t peer) {
+ReductionChain::Link link_to(SharedChannels& channels, int64_t peer) {
   if (peer < 0) return {};
-  return {&lanes.stream_from(peer), &lanes.stream_to(peer)};
+  return {&channels.stream_from(peer), &channels.stream_to(peer)};
 }
 
 }  // namespace
 
-ReductionChain::ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction,
+ReductionChain::ReductionChain(SharedChannels& channels, int64_t before, int64_t after, Reduction reduction,
                                std::vector<HostView> blocks, HostView out, Share share)
-    : ReductionChain(link_to(lanes, before), link_to(lanes, after), SharedLanes::kPieceBytes, reduction,
+    : ReductionChain(link_to(channels, before), link_to(channels, after), SharedChannels::kPieceBytes, reduction,
                      std::move(blocks), std::move(out), share) {}
 
 ReductionChain::ReductionChain(Link before, Link after, int64_t piece_bytes, Reduction reduction,
@@ -111,13 +111,13 @@ bool ReductionChain::make() {
   if (made_ == pieces_) return false;
   if (from_before_ != nullptr && !from_before_->has_next()) return false;
   const Piece at = piece(made_);
-  LaneWriter* const lane = to_after_ != nullptr ? to_after_ : at.begin < share_.handed_on ? to_before_ : nullptr;
-  if (lane != nullptr && !lane->has_room()) return false;
-  if (lane == nullptr) unsent_.resize(step_ * carried_bytes_);
-  std::byte* const target = lane != nullptr ? lane->slot() : unsent_.data();
+  ChannelWriter* const channel = to_after_ != nullptr ? to_after_ : at.begin < share_.handed_on ? to_before_ : nullptr;
+  if (channel != nullptr && !channel->has_room()) return false;
+  if (channel == nullptr) unsent_.resize(step_ * carried_bytes_);
+  std::byte* const target = channel != nullptr ? channel->slot() : unsent_.data();
   combine_piece(at, from_before_ != nullptr ? from_before_->slot() : nullptr, target);
   if (from_before_ != nullptr) from_before_->release();
-  if (lane != nullptr) lane->publish();
+  if (channel != nullptr) channel->publish();
   ++made_;
   if (to_after_ == nullptr) keep(at, target);  // a slot does not change until this process writes it again
   return true;

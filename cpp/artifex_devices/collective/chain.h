@@ -7,7 +7,7 @@
 
 #include "artifex_devices/array/host_view.h"
 #include "artifex_devices/collective/combine.h"
-#include "artifex_devices/collective/shared_lanes.h"
+#include "artifex_devices/collective/shared_channels.h"
 
 namespace artifex_devices {
 
@@ -26,25 +26,25 @@ class ReductionChain {
     int64_t handed_on = 0;
   };
 
-  /// The lanes to a neighbour in the chain. The first process has no neighbour before it, the last process none after
-  /// it.
+  /// The channels to a neighbour in the chain. The first process has no neighbour before it, the last process none
+  /// after it.
   struct Link {
-    LaneReader* from = nullptr;
-    LaneWriter* to = nullptr;
+    ChannelReader* from = nullptr;
+    ChannelWriter* to = nullptr;
   };
 
-  /// `piece_bytes`: size of a slot of the lanes, the same in all processes. `blocks`: of this process's members, in
+  /// `piece_bytes`: size of a slot of the channels, the same in all processes. `blocks`: of this process's members, in
   /// their order; dense, of one shape and the dtype of `out`, which overlaps none. A process without blocks stores all
-  /// of the result. All views and lanes stay valid until the end. Throws as all_reduce; InvalidArgument without a peer,
-  /// or for a share beyond the blocks.
+  /// of the result. All views and channels stay valid until the end. Throws as all_reduce; InvalidArgument without a
+  /// peer, or for a share beyond the blocks.
   ReductionChain(Link before, Link after, int64_t piece_bytes, Reduction reduction, std::vector<HostView> blocks,
                  HostView out, Share share);
   /// A chain of processes of one host. `before` and `after` are peers, -1 for none.
-  ReductionChain(SharedLanes& lanes, int64_t before, int64_t after, Reduction reduction, std::vector<HostView> blocks,
-                 HostView out, Share share);
+  ReductionChain(SharedChannels& channels, int64_t before, int64_t after, Reduction reduction,
+                 std::vector<HostView> blocks, HostView out, Share share);
 
   /// Continues until it is done or `timeout` expires while it waits for other processes. Returns whether it is done.
-  /// Throws Interrupted, after which the lanes are unusable.
+  /// Throws Interrupted, after which the channels are unusable.
   bool advance(std::chrono::nanoseconds timeout);
 
   /// Number of pieces combined or returned so far.
@@ -75,10 +75,10 @@ class ReductionChain {
   template <class Body>
   void in_parts(const Piece& at, const Body& body) const;
 
-  LaneReader* from_before_;
-  LaneWriter* to_before_;
-  LaneReader* from_after_;
-  LaneWriter* to_after_;
+  ChannelReader* from_before_;
+  ChannelWriter* to_before_;
+  ChannelReader* from_after_;
+  ChannelWriter* to_after_;
   Reduction reduction_;
   std::vector<HostView> blocks_;
   HostView out_;

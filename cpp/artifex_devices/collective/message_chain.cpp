@@ -6,7 +6,7 @@
 
 namespace artifex_devices {
 
-MessageLane::MessageLane(std::byte* memory, int64_t slots, int64_t slot_bytes) noexcept
+MessageChannel::MessageChannel(std::byte* memory, int64_t slots, int64_t slot_bytes) noexcept
     : slots_(static_cast<uint64_t>(slots)) {
   reader.slots_ = writer.slots_ = memory;
   reader.slot_count_ = writer.slot_count_ = slots_;
@@ -16,16 +16,16 @@ MessageLane::MessageLane(std::byte* memory, int64_t slots, int64_t slot_bytes) n
   writer.read_ = &read_;
 }
 
-std::optional<int64_t> MessageLane::begin_receive(int64_t pieces) noexcept {
+std::optional<int64_t> MessageChannel::begin_receive(int64_t pieces) noexcept {
   return begin(std::min(read_ + slots_, static_cast<uint64_t>(pieces)));
 }
 
-std::optional<int64_t> MessageLane::begin(uint64_t limit) noexcept {
+std::optional<int64_t> MessageChannel::begin(uint64_t limit) noexcept {
   if (begun_ >= limit) return std::nullopt;
   return static_cast<int64_t>(begun_++);
 }
 
-void MessageLane::ended(int64_t number, uint64_t& counter) {
+void MessageChannel::ended(int64_t number, uint64_t& counter) {
   early_.insert(static_cast<uint64_t>(number));
   while (early_.erase(counter) > 0) ++counter;
 }
@@ -34,37 +34,37 @@ MessageChain::MessageChain(const std::array<std::byte*, 4>& memory, int64_t slot
                            Reduction reduction, std::vector<HostView> blocks, HostView out, ReductionChain::Share share)
     : chain_([&] {
         for (size_t i = 0; i < memory.size(); ++i) {
-          if (memory[i] != nullptr) lanes_[i].emplace(memory[i], slots, piece_bytes);
+          if (memory[i] != nullptr) channels_[i].emplace(memory[i], slots, piece_bytes);
         }
         return ReductionChain(link(kFromBefore, kToBefore), link(kFromAfter, kToAfter), piece_bytes, reduction,
                               std::move(blocks), std::move(out), share);
       }()) {}
 
-ReductionChain::Link MessageChain::link(Lane from, Lane to) {
-  auto& reading = lanes_[from];
-  auto& writing = lanes_[to];
+ReductionChain::Link MessageChain::link(Channel from, Channel to) {
+  auto& reading = channels_[from];
+  auto& writing = channels_[to];
   if (!reading || !writing) return {};
   return {&reading->reader, &writing->writer};
 }
 
 std::vector<MessageChain::Message> MessageChain::begin_messages() {
   std::vector<Message> begun;
-  for (const Lane lane : {kFromBefore, kToAfter, kFromAfter, kToBefore}) {
-    auto& each = lanes_[lane];
+  for (const Channel channel : {kFromBefore, kToAfter, kFromAfter, kToBefore}) {
+    auto& each = channels_[channel];
     if (!each) continue;
-    const bool is_forward = lane == kFromBefore || lane == kToAfter;
-    const bool is_sent = lane == kToAfter || lane == kToBefore;
+    const bool is_forward = channel == kFromBefore || channel == kToAfter;
+    const bool is_sent = channel == kToAfter || channel == kToBefore;
     const int64_t pieces = is_forward ? chain_.pieces() : chain_.coming_back();
     while (const std::optional<int64_t> number = is_sent ? each->begin_send() : each->begin_receive(pieces)) {
-      begun.push_back({lane, *number, is_forward ? chain_.bytes_forward(*number) : chain_.bytes_back(*number)});
+      begun.push_back({channel, *number, is_forward ? chain_.bytes_forward(*number) : chain_.bytes_back(*number)});
     }
   }
   return begun;
 }
 
-void MessageChain::ended(Lane lane, int64_t number) {
-  MessageLane& each = lanes_.at(static_cast<size_t>(lane)).value();
-  if (lane == kToAfter || lane == kToBefore) {
+void MessageChain::ended(Channel channel, int64_t number) {
+  MessageChannel& each = channels_.at(static_cast<size_t>(channel)).value();
+  if (channel == kToAfter || channel == kToBefore) {
     each.sent(number);
   } else {
     each.received(number);

@@ -12,20 +12,20 @@
 #include "artifex_devices/array/host_view.h"
 #include "artifex_devices/collective/chain.h"
 #include "artifex_devices/collective/combine.h"
-#include "artifex_devices/collective/shared_lanes.h"
+#include "artifex_devices/collective/shared_channels.h"
 
 namespace artifex_devices {
 
-/// A lane to or from a process that shares no memory with this process. The caller sends written pieces as messages, or
-/// receives the pieces to read. A message uses the slot `number % slots` of `memory`.
-class MessageLane {
+/// A channel to or from a process that shares no memory with this process. The caller sends written pieces as messages,
+/// or receives the pieces to read. A message uses the slot `number % slots` of `memory`.
+class MessageChannel {
  public:
-  MessageLane(std::byte* memory, int64_t slots, int64_t slot_bytes) noexcept;
-  MessageLane(const MessageLane&) = delete;
-  MessageLane& operator=(const MessageLane&) = delete;
+  MessageChannel(std::byte* memory, int64_t slots, int64_t slot_bytes) noexcept;
+  MessageChannel(const MessageChannel&) = delete;
+  MessageChannel& operator=(const MessageChannel&) = delete;
 
-  LaneReader reader;
-  LaneWriter writer;
+  ChannelReader reader;
+  ChannelWriter writer;
 
   /// Number of the next message that the caller must start to send now; nothing if no piece is written.
   std::optional<int64_t> begin_send() noexcept { return begin(written_); }
@@ -50,34 +50,35 @@ class MessageLane {
 ///
 ///     do {
 ///       is_done = chain.advance();
-///       // Begin chain.begin_messages(), wait for some messages, and call chain.ended(lane, number) for each of them.
+///       // Begin chain.begin_messages(), wait for some messages, and call chain.ended(channel, number) for each of
+///       them.
 ///     } while (!is_done || messages are in flight);
 class MessageChain {
  public:
-  enum Lane : int64_t { kFromBefore, kToAfter, kFromAfter, kToBefore };
+  enum Channel : int64_t { kFromBefore, kToAfter, kFromAfter, kToBefore };
 
   struct Message {
-    Lane lane;
-    int64_t number;  // in its lane
+    Channel channel;
+    int64_t number;  // in its channel
     int64_t bytes;
   };
 
-  /// `memory`: of each lane, `slots` slots of `piece_bytes`; null for both lanes of a process that does not exist. The
-  /// other arguments are the arguments of ReductionChain.
+  /// `memory`: of each channel, `slots` slots of `piece_bytes`; null for both channels of a process that does not
+  /// exist. The other arguments are the arguments of ReductionChain.
   MessageChain(const std::array<std::byte*, 4>& memory, int64_t slots, int64_t piece_bytes, Reduction reduction,
                std::vector<HostView> blocks, HostView out, ReductionChain::Share share);
 
   /// Does what the messages so far permit. Returns whether the share of this process is complete and all pieces for
   /// other processes are written. The last messages may still have to be sent.
   bool advance() { return chain_.advance(std::chrono::nanoseconds(0)); }
-  /// The messages that the caller must begin now, in the order of their numbers in each lane.
+  /// The messages that the caller must begin now, in the order of their numbers in each channel.
   std::vector<Message> begin_messages();
-  void ended(Lane lane, int64_t number);
+  void ended(Channel channel, int64_t number);
 
  private:
-  ReductionChain::Link link(Lane from, Lane to);
+  ReductionChain::Link link(Channel from, Channel to);
 
-  std::array<std::optional<MessageLane>, 4> lanes_;
+  std::array<std::optional<MessageChannel>, 4> channels_;
   ReductionChain chain_;
 };
 

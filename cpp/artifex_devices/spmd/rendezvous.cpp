@@ -66,23 +66,23 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   }
   if (failure_ != Failure::kNone) return Arrival::kFailed;
   if (!joined.open) {
-    joined.open = std::make_shared<Collective>();
+    joined.open = std::make_shared<Meeting>();
     joined.open->signature = signature;
   }
   self.standing.group = group;
   self.standing.signature = signature;
   ++self.standing.collectives;
   if (is_recorded(Recorded::kSpans)) note_time_locked(participant);
-  self.collective = joined.open;
-  Collective& collective = *self.collective;
-  ++collective.arrived;
-  if (collective.signature != signature) {
+  self.meeting = joined.open;
+  Meeting& meeting = *self.meeting;
+  ++meeting.arrived;
+  if (meeting.signature != signature) {
     self.standing.state = State::kWaiting;
     --able_;
     fail_locked(Failure::kMismatch);
     return Arrival::kFailed;
   }
-  if (collective.arrived == static_cast<int64_t>(joined.members.size())) {
+  if (meeting.arrived == static_cast<int64_t>(joined.members.size())) {
     joined.open.reset();
     self.standing.state = State::kWorking;
     return Arrival::kComplete;
@@ -128,23 +128,23 @@ void Rendezvous::delivered(int64_t participant) {
   if (self.standing.state != State::kWorking) {
     throw_error("Rendezvous: participant {} has completed nothing; expected arrive() to report it first", participant);
   }
-  self.collective->delivered = true;
+  self.meeting->delivered = true;
   const int64_t now_ns = recorded_begin_ns(Recorded::kSpans);
   for (const int64_t member : groups_[self.standing.group].members) {
     Participant& other = *participants_[member];
-    if (other.collective != self.collective) continue;
+    if (other.meeting != self.meeting) continue;
     other.delivered_ns = now_ns;
     if (member == participant) continue;
     other.standing.state = State::kRunning;
     ++able_;
     other.wake.notify_all();
   }
-  self.collective.reset();
+  self.meeting.reset();
   self.standing.state = State::kRunning;
 }
 
 bool Rendezvous::may_go_locked(const Participant& self) const {
-  return failure_ != Failure::kNone || !self.collective || self.collective->delivered;
+  return failure_ != Failure::kNone || !self.meeting || self.meeting->delivered;
 }
 
 bool Rendezvous::may_go(int64_t participant) const {
@@ -178,7 +178,7 @@ bool Rendezvous::wait(int64_t participant, std::optional<double> seconds) {
     check_interrupt();
     lock.lock();
   }
-  return failure_ == Failure::kNone || (self.collective && self.collective->delivered);
+  return failure_ == Failure::kNone || (self.meeting && self.meeting->delivered);
 }
 
 void Rendezvous::restart() {
@@ -187,7 +187,7 @@ void Rendezvous::restart() {
     each->standing = {};
     each->time = {};
     each->delivered_ns = 0;
-    each->collective.reset();
+    each->meeting.reset();
   }
   for (Group& each : groups_) each.open.reset();
   finished_ = 0;

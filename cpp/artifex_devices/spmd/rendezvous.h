@@ -92,7 +92,8 @@ class Rendezvous {
   std::vector<Standing> standings() const;
 
  private:
-  struct Collective {
+  /// Of a group, for one collective.
+  struct Meeting {
     int64_t signature = -1;
     int64_t arrived = 0;
     bool delivered = false;
@@ -100,14 +101,14 @@ class Rendezvous {
   struct Participant {
     Standing standing;
     ArrivalTime time;
-    int64_t delivered_ns = 0;                // its last collective, for traces
-    std::shared_ptr<Collective> collective;  // while waiting or working
+    int64_t delivered_ns = 0;          // its last collective, for traces
+    std::shared_ptr<Meeting> meeting;  // while waiting or working
     ConditionVariable wake;
   };
   struct Group {
     std::vector<int64_t> members;
-    std::vector<bool> has;             // by participant
-    std::shared_ptr<Collective> open;  // whose members have not all arrived
+    std::vector<bool> has;          // by participant
+    std::shared_ptr<Meeting> open;  // whose members have not all arrived
   };
 
   void check_participant(int64_t participant) const;

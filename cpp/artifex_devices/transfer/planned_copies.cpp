@@ -77,21 +77,21 @@ void PlannedCopies::add_to(CopyBatch* batch, std::shared_ptr<const PlannedCopies
     for (const PlaceId i : copies->to_.data.ids()) copies->for_boxes(i, lister);
     return;
   }
-  struct Lane {
-    std::vector<PlaceId> destinations;
+  struct Destinations {
+    std::vector<PlaceId> places;
     int64_t bytes = 0;
   };
-  std::map<int, Lane> lanes;
+  std::map<int, Destinations> by_lane;
   for (const PlaceId i : copies->to_.data.ids()) {
     const int64_t bytes = copies->bytes_into(i);
     if (bytes == 0) continue;
-    Lane& lane = lanes[copies->to_.lanes[i]];
-    lane.destinations.push_back(i);
-    lane.bytes += bytes;
+    Destinations& work = by_lane[copies->to_.lanes[i]];
+    work.places.push_back(i);
+    work.bytes += bytes;
   }
-  for (auto& [lane, work] : lanes) {
-    const auto units = static_cast<int64_t>(work.destinations.size());
-    auto run = [copies, destinations = std::move(work.destinations)](int64_t first, int64_t last) {
+  for (auto& [lane, work] : by_lane) {
+    const auto units = static_cast<int64_t>(work.places.size());
+    auto run = [copies, destinations = std::move(work.places)](int64_t first, int64_t last) {
       CopyChain chain;
       for (int64_t i = first; i < last; ++i) copies->for_boxes(destinations[i], chain);
       chain.flush();

@@ -31,6 +31,7 @@ __all__: list[str] = [
     "MEETING_HEAD_BYTES",
     "SHARED_TRACE_MEETING",
     "UNCONSTRAINED",
+    "Backend",
     "Chain",
     "FlightEvent",
     "FlightGroup",
@@ -45,8 +46,8 @@ __all__: list[str] = [
     "ProcessMap",
     "SavePart",
     "Scheduler",
-    "SharedLanes",
-    "SharedMeeting",
+    "SharedChannels",
+    "SharedMeetingPoint",
     "StoredCheckpoint",
     "TraceRecording",
     "TransferRecording",
@@ -94,8 +95,9 @@ __all__: list[str] = [
     "copy_to_host",
     "copy_views",
     "covers",
-    "create_lanes",
+    "create_channels",
     "creation_line",
+    "cuda_backend",
     "cuda_report",
     "current_client",
     "default_device",
@@ -107,6 +109,7 @@ __all__: list[str] = [
     "devices",
     "divide",
     "empty",
+    "emulated_gpu_backend",
     "enter_scope",
     "entered_meshes",
     "exchange_paths",
@@ -220,6 +223,11 @@ __all__: list[str] = [
 
 class OpenWorld:
     pass
+
+class Backend:
+    """
+    What the devices of a client are. Where none is given, they are the CPU devices.
+    """
 
 class WorldScope:
     """
@@ -560,7 +568,7 @@ class MessageChain:
     """
     This process's part of a reduction over processes that share no memory.
 
-    Lane 0 comes from and lane 3 goes to the previous process; lane 1 goes to and lane 2 comes from the next process.
+    Channel 0 comes from and channel 3 goes to the previous process; channel 1 goes to and channel 2 comes from the next process.
     """
 
     def __init__(
@@ -569,8 +577,8 @@ class MessageChain:
         """
         Creates the object.
 
-        `memory` has a uint8 ndarray of shape (slots, bytes of a piece), or None, for each lane. The other arguments are the same as
-        the arguments of SharedLanes.chain().
+        `memory` has a uint8 ndarray of shape (slots, bytes of a piece), or None, for each channel. The other arguments are the same as
+        the arguments of SharedChannels.chain().
         """
 
     def advance(self) -> bool:
@@ -580,15 +588,15 @@ class MessageChain:
 
     def begin_messages(self) -> list[typing.Any]:
         """
-        Returns (lane, number, bytes) of the messages to begin now; the slot is number % slots.
+        Returns (channel, number, bytes) of the messages to begin now; the slot is number % slots.
         """
 
-    def ended(self, lane: int, number: int) -> None:
+    def ended(self, channel: int, number: int) -> None:
         """
         Records that a message has been sent or received.
         """
 
-class SharedLanes:
+class SharedChannels:
     """
     Messages and streams between the processes of one host.
     """
@@ -733,18 +741,18 @@ class FlightRecord:
     @property
     def process_count(self) -> int: ...
 
-class SharedMeeting:
+class SharedMeetingPoint:
     """
     Meetings of processes of one host, through shared memory.
     """
 
     def __init__(
-        self, lanes: SharedLanes, others: collections.abc.Sequence[int], mine: int, group: int, max_text: int
+        self, channels: SharedChannels, others: collections.abc.Sequence[int], mine: int, group: int, max_text: int
     ) -> None:
         """
         Creates the object.
 
-        `others` has the numbers of the other members in the lanes; `mine` is the position of this process among all members.
+        `others` has the numbers of the other members in the channels; `mine` is the position of this process among all members.
         """
 
     def meet(
@@ -755,12 +763,12 @@ class SharedMeeting:
 
         Returns:
             The payload of each member (bytes) if all of them soon reach the same operation, else None. After None, the caller must
-            take the records of the others from the lanes, and end the event that began in the flight record, if there is one.
+            take the records of the others from the channels, and end the event that began in the flight record, if there is one.
         """
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
         """
-        Sends a record. The caller must take the records of the other members from the lanes.
+        Sends a record. The caller must take the records of the other members from the channels.
         """
 
     @property
@@ -1099,12 +1107,17 @@ def covers(held: Sharding, wanted: Sharding, shape: collections.abc.Sequence[int
     Both shardings have the same devices in the same order.
     """
 
-def create_lanes(count: int) -> int:
+def create_channels(count: int) -> int:
     """
     Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor. The caller must close it.
     """
 
 def creation_line(array: Array) -> tuple[str, int] | None: ...
+def cuda_backend(devices_per_gpu: int = 1) -> Backend:
+    """
+    Returns the GPUs of this machine. `devices_per_gpu`: more than one for tests.
+    """
+
 def cuda_report() -> dict[str, typing.Any]:
     """
     Returns what the CUDA driver reports, and why CUDA is not usable ("problem" and "fix", else empty).
@@ -1120,7 +1133,7 @@ def describe_gpus(
     """
 
 def describe_process(
-    machine: Machine | None = None, num_devices: int | None = None, platform: str = "cpu"
+    machine: Machine | None = None, num_devices: int | None = None, backend: Backend | None = None
 ) -> tuple[str, int, list[tuple[list[int], list[int], list[int], int, int]], list[int], list[tuple[str, int | None]]]:
     """
     Returns a tuple, which can be pickled, that describes the devices of this process.
@@ -1146,6 +1159,11 @@ def empty(
 ) -> Array:
     """
     Returns an uninitialized Array. The caller fills it by local_arrays(), slab_array() or StoredCheckpoint.read().
+    """
+
+def emulated_gpu_backend(device_kind: str | None = None) -> Backend:
+    """
+    Returns GPUs that the CPU emulates. `device_kind`: one of the catalogue.
     """
 
 def enter_scope(names: collections.abc.Sequence[str], value: object, owner: object) -> None: ...
@@ -1384,10 +1402,9 @@ def make_client(
     compile_only: bool,
     allocator: tuple[int, float, bool, int] | None = None,
     asynchronous: bool = True,
-    platform: str = "cpu",
-    device_kind: str | None = None,
+    backend: Backend | None = None,
     seed: int | None = None,
-    devices_per_gpu: int = 1,
+    operation: str = "simulate",
 ) -> Client:
     """
     Creates a client.
@@ -1399,10 +1416,9 @@ def make_client(
         compile_only: Whether the devices have no memory.
         allocator: Fields of a GpuAllocatorConfig (kind, fraction, preallocate, collective bytes), or None.
         asynchronous: Whether copies may still run when their call has returned.
-        platform: "cpu", "gpu" (emulated) or "cuda".
-        device_kind: Name of a GPU in the catalogue, for the platform "gpu".
+        backend: What the devices are; None for CPU devices.
         seed: For tests: copies are deferred, in an order drawn from this seed.
-        devices_per_gpu: For tests: number of devices on each GPU of the platform "cuda".
+        operation: Begins the messages of errors.
     """
 
 def make_cluster(parts: dict[str, typing.Any]) -> Cluster:
@@ -1439,12 +1455,10 @@ def make_shared_client(
         ]
     ],
     process_index: int,
-    platform: str = "cpu",
+    backend: Backend | None = None,
 ) -> Client:
     """
     Creates the client of one process of several; one process may create any number of them.
-
-    `platform` is "cpu", or "gpu" for emulated GPUs.
     """
 
 def measure_gemm(

@@ -117,7 +117,7 @@ def _run_shared(
     """Computes this process's part, by memory that the processes share."""
     with _reported(transport, text):
         places = [-1 if process is None else local_peers.places[process] for process in (before, after)]
-        chain = local_peers.lanes.chain(places[0], places[1], *part)
+        chain = local_peers.channels.chain(places[0], places[1], *part)
     transport.wait_until(lambda: chain.advance(_ADVANCE_S), text, part[2].nbytes)
 
 
@@ -125,22 +125,24 @@ def _run_by_messages(
     before: int | None, after: int | None, piece_bytes: int, part: tuple[Any, ...], transport: Transport, text: str
 ) -> None:
     """Computes this process's part, by messages."""
-    lanes = [
+    channels = [
         (Exchange.receive, before, Tag.CHAIN_ON),
         (Exchange.send, after, Tag.CHAIN_ON),
         (Exchange.receive, after, Tag.CHAIN_BACK),
         (Exchange.send, before, Tag.CHAIN_BACK),
     ]
     with _reported(transport, text):
-        memory = [None if peer is None else internal.host_empty((_AHEAD, piece_bytes), "uint8") for _, peer, _ in lanes]
+        memory = [
+            None if peer is None else internal.host_empty((_AHEAD, piece_bytes), "uint8") for _, peer, _ in channels
+        ]
         chain = internal.MessageChain(memory, *part)
     with transport.exchange(text) as messages:
         while True:
             is_done = chain.advance()
-            for lane, number, size in chain.begin_messages():
-                start, peer, tag = lanes[lane]
-                start(messages, memory[lane][number % _AHEAD, :size], peer, tag, (lane, number))
+            for channel, number, size in chain.begin_messages():
+                start, peer, tag = channels[channel]
+                start(messages, memory[channel][number % _AHEAD, :size], peer, tag, (channel, number))
             if is_done and not messages:
                 return
-            for lane, number in messages.wait_some():
-                chain.ended(lane, number)
+            for channel, number in messages.wait_some():
+                chain.ended(channel, number)

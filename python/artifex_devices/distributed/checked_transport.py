@@ -19,7 +19,7 @@ from artifex_devices._base.text import cpu_list
 from artifex_devices._core import internal
 from artifex_devices._core.internal import FlightGroup
 from artifex_devices.config import config
-from artifex_devices.distributed.consistency import REFUSED, Meeting
+from artifex_devices.distributed.consistency import REFUSED, MeetingPoint
 from artifex_devices.distributed.failure_notice import error_text
 from artifex_devices.distributed.peers import Peer, PeerStates
 from artifex_devices.distributed.transport import Message, Transport
@@ -71,7 +71,7 @@ class _Group:
 
     __slots__ = ("flight", "meetings", "turn")
 
-    def __init__(self, flight: FlightGroup | None, meeting: Meeting) -> None:
+    def __init__(self, flight: FlightGroup | None, meeting: MeetingPoint) -> None:
         self.flight = flight
         self.meetings = [meeting]  # more than one where this process has refused in one that is not done
         self.turn = 0
@@ -100,7 +100,7 @@ class CheckedTransport(Transport):
     # --- what a subclass does
 
     @abc.abstractmethod
-    def _new_meeting(self, members: tuple[int, ...]) -> Meeting:
+    def _new_meeting_point(self, members: tuple[int, ...]) -> MeetingPoint:
         """Creates a meeting of these processes."""
 
     @abc.abstractmethod
@@ -158,7 +158,7 @@ class CheckedTransport(Transport):
             if self._refusals:
                 self._send_refusals()
 
-    def _late_payloads(self, meeting: Meeting, operation: str, flight: FlightGroup | None) -> list[bytes]:
+    def _late_payloads(self, meeting: MeetingPoint, operation: str, flight: FlightGroup | None) -> list[bytes]:
         """Waits for the other processes in a meeting."""
         number = flight.last if flight else 0
         self._wait(meeting.done, operation, meeting.missing)
@@ -287,15 +287,15 @@ class CheckedTransport(Transport):
 
     def _new_group(self, members: tuple[int, ...]) -> _Group:
         flight = self.flight.group(members) if self.flight else None
-        group = self._groups[members] = _Group(flight, self._new_meeting(members))
+        group = self._groups[members] = _Group(flight, self._new_meeting_point(members))
         return group
 
-    def _other_meeting(self, group: _Group, members: tuple[int, ...]) -> Meeting:
+    def _other_meeting(self, group: _Group, members: tuple[int, ...]) -> MeetingPoint:
         """Returns the first meeting that is done, or a new one."""
         for meeting in group.meetings:
             if meeting.done():
                 return meeting
-        group.meetings.append(self._new_meeting(members))
+        group.meetings.append(self._new_meeting_point(members))
         return group.meetings[-1]
 
     def _wait(
@@ -343,7 +343,7 @@ class CheckedTransport(Transport):
         me = self._names[self.process_index]
         self.fail(f"{error_text(error)} in {me}, which waited in {operation} at {call_site()}")
 
-    def _raise_mismatch(self, meeting: Meeting, operation: str) -> NoReturn:
+    def _raise_mismatch(self, meeting: MeetingPoint, operation: str) -> NoReturn:
         refusals = [f"{self._names[number]} refuses: {text}" for number, text in meeting.refusals()]
         if refusals:
             raise failure(

@@ -16,8 +16,8 @@ MAX_PAYLOAD = 64  # bytes of a record that MPI carries
 _RECORD = 512
 
 
-class Meeting:
-    """One exchange of records between the processes of a group, ascending; subclasses send them. Used many times."""
+class MeetingPoint:
+    """Where the processes of a group, ascending, meet many times: each sends a record, in the way of the subclass."""
 
     max_text: int  # bytes of the text that a record carries
     _records: Sequence[bytes] = ()  # those of all members, after the exchange
@@ -79,7 +79,7 @@ class Meeting:
         """Releases what MPI holds."""
 
 
-class MpiMeeting(Meeting):
+class MpiMeetingPoint(MeetingPoint):
     """Exchanges records of 512 bytes by persistent requests of MPI, which cost little to start again."""
 
     max_text = _RECORD - internal.MEETING_HEAD_BYTES - MAX_PAYLOAD
@@ -99,7 +99,7 @@ class MpiMeeting(Meeting):
                 self._requests.append(world.Send_init([self._sent, mpi.BYTE], number, Tag.MEETING))
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
-        """Implements Meeting.start."""
+        """Implements MeetingPoint.start."""
         record = self._record(kind, digest, payload, text)
         self._sent[: len(record)] = record
         place = self._mine * _RECORD
@@ -107,11 +107,11 @@ class MpiMeeting(Meeting):
         self._mpi.Prequest.Startall(self._requests)
 
     def done(self) -> bool:
-        """Implements Meeting.done."""
+        """Implements MeetingPoint.done."""
         return bool(self._mpi.Request.Testall(self._requests))
 
     def all_equal(self) -> bool:
-        """Implements Meeting.all_equal."""
+        """Implements MeetingPoint.all_equal."""
         table = bytes(self._table)
         self._records = [table[start : start + _RECORD] for start in range(0, len(table), _RECORD)]
         return super().all_equal()

@@ -12,7 +12,7 @@ from artifex_devices._base.caller import warn_user
 from artifex_devices._core import internal
 from artifex_devices._core.internal import FlightGroup
 from artifex_devices.config import config
-from artifex_devices.distributed.consistency import CAME, REFUSED, Meeting
+from artifex_devices.distributed.consistency import CAME, REFUSED, MeetingPoint
 from artifex_devices.distributed.peers import Peers
 
 _MAX_TEXT = 500  # bytes of a record
@@ -23,10 +23,10 @@ class LocalPeers:
     """The processes of this host, this one included."""
 
     # Bytes that one record carries.
-    max_payload = internal.SharedLanes.most_letter_bytes - internal.MEETING_HEAD_BYTES - _MAX_TEXT
+    max_payload = internal.SharedChannels.most_letter_bytes - internal.MEETING_HEAD_BYTES - _MAX_TEXT
 
-    def __init__(self, lanes: internal.SharedLanes, processes: Sequence[int]) -> None:
-        self.lanes = lanes  # the memory between them
+    def __init__(self, channels: internal.SharedChannels, processes: Sequence[int]) -> None:
+        self.channels = channels  # the memory between them
         self.places = {process: place for place, process in enumerate(processes)}  # numbers among those of the host
 
     def have(self, processes: Sequence[int]) -> bool:
@@ -34,39 +34,39 @@ class LocalPeers:
         return all(process in self.places for process in processes)
 
 
-class LocalMeeting(Meeting):
+class LocalMeetingPoint(MeetingPoint):
     """Exchanges records through shared memory; a record may carry a few KiB."""
 
     max_text = _MAX_TEXT
 
     def __init__(self, local_peers: LocalPeers, me: int, members: tuple[int, ...]) -> None:
         super().__init__(me, members)
-        self._lanes = local_peers.lanes
+        self._channels = local_peers.channels
         self._others = [local_peers.places[number] for number in members if number != me]
-        self._shared = internal.SharedMeeting(self._lanes, self._others, self._mine, self._group, self.max_text)
+        self._shared = internal.SharedMeetingPoint(self._channels, self._others, self._mine, self._group, self.max_text)
         self._is_open = False  # records are still to come
 
     def meet(self, digest: bytes, payload: bytes, text: str, flight: FlightGroup | None = None) -> list[bytes] | None:
-        """Implements Meeting.meet."""
+        """Implements MeetingPoint.meet."""
         payloads = self._shared.meet(CAME, digest, payload, text, flight)
         self._is_open = payloads is None
         return payloads
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
-        """Implements Meeting.start."""
+        """Implements MeetingPoint.start."""
         self._shared.start(kind, digest, payload, text)
         if kind == REFUSED:
-            self._lanes.skip(self._others)  # nobody reads the records of the others
+            self._channels.skip(self._others)  # nobody reads the records of the others
         else:
             self._is_open = True
 
     def done(self) -> bool:
-        """Implements Meeting.done."""
+        """Implements MeetingPoint.done."""
         if not self._is_open:
             return True
-        if not self._lanes.wait(self._others, _POLL_S):
+        if not self._channels.wait(self._others, _POLL_S):
             return False
-        self._records = self._lanes.take(self._others)
+        self._records = self._channels.take(self._others)
         self._records.insert(self._mine, self._shared.sent)
         self._is_open = False
         return True
@@ -90,11 +90,11 @@ def share_memory(
     problem = "" if config.distributed_shared_memory else "off"
     if not problem and len(processes) > 1:
         try:
-            file = internal.create_lanes(len(processes))
+            file = internal.create_channels(len(processes))
         except Exception as error:
             problem = str(error)
     received: list[int] = []
-    lanes = None
+    channels = None
     try:
         reports = exchange((processes, problem))
         is_shared = len(processes) > 1 and all(reports[number][0] == processes for number in processes)
@@ -112,7 +112,7 @@ def share_memory(
                 if -1 in received:
                     problem = problem or "a process sent no file"
                 else:
-                    lanes = internal.SharedLanes(processes.index(me), received)
+                    channels = internal.SharedChannels(processes.index(me), received)
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}"
         reports = exchange((processes, problem))
@@ -127,7 +127,7 @@ def share_memory(
             "config.distributed_shared_memory = False to turn this warning off",
             RuntimeWarning,
         )
-    return LocalPeers(lanes, processes) if lanes is not None and not problems else None
+    return LocalPeers(channels, processes) if channels is not None and not problems else None
 
 
 def _send_file(connection: socket.socket, file: int) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from artifex_devices.distributed.checked_transport import CheckedTransport
-from artifex_devices.distributed.consistency import MAX_PAYLOAD, Meeting, MpiMeeting
+from artifex_devices.distributed.consistency import MAX_PAYLOAD, MeetingPoint, MpiMeetingPoint
 from artifex_devices.distributed.flight_records import FlightRecords
-from artifex_devices.distributed.local_peers import LocalMeeting, LocalPeers
+from artifex_devices.distributed.local_peers import LocalMeetingPoint, LocalPeers
 from artifex_devices.distributed.mpi_runtime import MpiRuntime
 from artifex_devices.distributed.peers import Peers
 from artifex_devices.distributed.transport import Message
@@ -98,15 +98,15 @@ class MpiTransport(CheckedTransport):
         if self._local_peers is None or not self._lock.acquire(blocking=False):
             return  # the thread with the lock advances them itself
         try:
-            self._local_peers.lanes.wait([], 0)
+            self._local_peers.channels.wait([], 0)
         finally:
             self._lock.release()
 
-    def _new_meeting(self, members: tuple[int, ...]) -> Meeting:
+    def _new_meeting_point(self, members: tuple[int, ...]) -> MeetingPoint:
         local_peers = self.local_peers(members)
         if local_peers is not None:
-            return LocalMeeting(local_peers, self.process_index, members)
-        return MpiMeeting(self._mpi, self._meetings_world, self.process_index, members)
+            return LocalMeetingPoint(local_peers, self.process_index, members)
+        return MpiMeetingPoint(self._mpi, self._meetings_world, self.process_index, members)
 
     def _now(self) -> float:
         return time.monotonic()

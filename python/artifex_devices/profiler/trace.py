@@ -330,19 +330,19 @@ class _Tracks:
                 is_prefetch = (event.process, event.thread) in prefetching
                 threads[event.process, event.thread] = f"{'prefetch' if is_prefetch else 'thread'} {number}"
         found: list[tuple[tuple[Any, ...], int, str]] = []  # order, process, name
-        ends: dict[tuple[int, str], list[list[float]]] = {}  # of the events that last, of each lane
+        ends: dict[tuple[int, str], list[list[float]]] = {}  # of the events that last, of each row
         where: list[tuple[int, str, int]] = []
         for event in events:
             name = event.device or threads[event.process, event.thread]
-            lanes = ends.setdefault((event.process, name), [])
+            rows = ends.setdefault((event.process, name), [])
             end_s = float("inf") if event.end_s is None else event.end_s
-            lane = next((i for i, open_ends in enumerate(lanes) if _fits(open_ends, event.begin_s, end_s)), len(lanes))
-            if lane == len(lanes):
-                lanes.append([])
-                order = (event.process, bool(event.device), *_natural(name), lane)
-                found.append((order, event.process, name if lane == 0 else f"{name} ({lane + 1})"))
-            lanes[lane].append(end_s)
-            where.append((event.process, name if lane == 0 else f"{name} ({lane + 1})", lane))
+            row = next((i for i, open_ends in enumerate(rows) if _fits(open_ends, event.begin_s, end_s)), len(rows))
+            if row == len(rows):
+                rows.append([])
+                order = (event.process, bool(event.device), *_natural(name), row)
+                found.append((order, event.process, name if row == 0 else f"{name} ({row + 1})"))
+            rows[row].append(end_s)
+            where.append((event.process, name if row == 0 else f"{name} ({row + 1})", row))
         self.names = [(process, name) for _, process, name in sorted(found)]
         place_of = {track: place for place, track in enumerate(self.names)}
         self.places = [place_of[process, name] for process, name, _ in where]
@@ -354,7 +354,7 @@ class _Tracks:
 
 
 def _fits(open_ends: list[float], begin_s: float, end_s: float) -> bool:
-    """Returns whether an event follows the others of a lane or is within the last one; drops those that have ended."""
+    """Returns whether an event follows the others of a row or is within the last one; drops those that have ended."""
     while open_ends and open_ends[-1] <= begin_s:
         open_ends.pop()
     return not open_ends or end_s <= open_ends[-1]

@@ -14,7 +14,7 @@
 #include "../base/byte_array.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/collective/reduce.h"
-#include "lane_ends.h"
+#include "channel_ends.h"
 
 namespace artifex_devices {
 namespace {
@@ -58,7 +58,7 @@ void check(Reduction reduction, DType dtype, int64_t count, const std::vector<in
   Bytes expected(static_cast<size_t>(count * itemsize(dtype)));
   all_reduce(reduction, all, view(expected, dtype));
 
-  const auto lanes = ends(static_cast<int64_t>(row.size()));
+  const auto channels = ends(static_cast<int64_t>(row.size()));
   std::vector<Bytes> results;
   std::vector<ReductionChain::Share> shares;
   const auto unit = count / static_cast<int64_t>(all.size());
@@ -75,7 +75,7 @@ void check(Reduction reduction, DType dtype, int64_t count, const std::vector<in
     const std::vector<HostView> mine(next, next + blocks_of[place]);
     next += blocks_of[place];
     processes.emplace_back([&, place, mine] {
-      ReductionChain chain(*lanes[static_cast<size_t>(row[place])], place > 0 ? row[place - 1] : -1,
+      ReductionChain chain(*channels[static_cast<size_t>(row[place])], place > 0 ? row[place - 1] : -1,
                            place + 1 < row.size() ? row[place + 1] : -1, reduction, mine, view(results[place], dtype),
                            shares[place]);
       while (!chain.advance(1ms)) {
@@ -91,9 +91,9 @@ void check(Reduction reduction, DType dtype, int64_t count, const std::vector<in
 
 TEST(ReductionChain, ReturnsTheBitsOfASingleProcess) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kInt16}) {
-    const int64_t more_than_a_lane = 17 * SharedLanes::kPieceBytes / itemsize(dtype) + 17;  // which has 16 pieces
+    const int64_t more_than_a_channel = 17 * SharedChannels::kPieceBytes / itemsize(dtype) + 17;  // which has 16 pieces
     for (const Reduction reduction : {Reduction::kSum, Reduction::kProduct, Reduction::kMax}) {
-      for (const int64_t count : {int64_t{0}, int64_t{1}, more_than_a_lane}) {
+      for (const int64_t count : {int64_t{0}, int64_t{1}, more_than_a_channel}) {
         check(reduction, dtype, count, {2, 2}, {0, 1});
       }
       check(reduction, dtype, 200'003, {2, 1, 3}, {2, 0, 1});
@@ -109,8 +109,8 @@ TEST(ReductionChain, GivesEachProcessOnlyItsShare) {
   }
 }
 
-TEST(ReductionChain, ReusesTheSameLanes) {
-  const auto lanes = ends(2);
+TEST(ReductionChain, ReusesTheSameChannels) {
+  const auto channels = ends(2);
   std::vector<Bytes> blocks{block_of(DType::kFloat32, 100'000, 1), block_of(DType::kFloat32, 100'000, 2)};
   Bytes expected(blocks[0].size());
   const std::vector<HostView> both{view(blocks[0], DType::kFloat32), view(blocks[1], DType::kFloat32)};
@@ -119,7 +119,7 @@ TEST(ReductionChain, ReusesTheSameLanes) {
     for (int turn = 0; turn < 20; ++turn) {
       std::fill(result.begin(), result.end(), std::byte{0});
       const std::vector<HostView> mine{both[static_cast<size_t>(me)]};
-      ReductionChain chain(*lanes[static_cast<size_t>(me)], me - 1, me == 0 ? 1 : -1, Reduction::kSum, mine,
+      ReductionChain chain(*channels[static_cast<size_t>(me)], me - 1, me == 0 ? 1 : -1, Reduction::kSum, mine,
                            view(result, DType::kFloat32), {0, 100'000});
       while (!chain.advance(1ms)) {
       }
@@ -133,22 +133,22 @@ TEST(ReductionChain, ReusesTheSameLanes) {
 }
 
 TEST(ReductionChain, StopsWaitingAtItsTimeout) {
-  const auto lanes = ends(2);
+  const auto channels = ends(2);
   Bytes block = block_of(DType::kFloat32, 10, 1);
   Bytes result(block.size());
-  ReductionChain chain(*lanes[1], 0, -1, Reduction::kSum, {view(block, DType::kFloat32)}, view(result, DType::kFloat32),
-                       {0, 10});
+  ReductionChain chain(*channels[1], 0, -1, Reduction::kSum, {view(block, DType::kFloat32)},
+                       view(result, DType::kFloat32), {0, 10});
   EXPECT_FALSE(chain.advance(1ms));
   EXPECT_EQ(chain.progress(), 0);
 }
 
 TEST(ReductionChain, RefusesInvalidArgumentsBeforeWaiting) {
-  const auto lanes = ends(2);
+  const auto channels = ends(2);
   Bytes block(64);
   Bytes shorter(32);
   const auto make = [&](int64_t after, Reduction reduction, const std::vector<HostView>& blocks, Bytes& out,
                         ReductionChain::Share share) {
-    ReductionChain(*lanes[0], -1, after, reduction, blocks,
+    ReductionChain(*channels[0], -1, after, reduction, blocks,
                    view(out, blocks.empty() ? DType::kFloat32 : blocks[0].dtype), share);
   };
   const HostView whole = view(block, DType::kFloat32);

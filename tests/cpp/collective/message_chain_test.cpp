@@ -27,18 +27,18 @@ HostView view(std::vector<float>& data) {
 struct Process {
   Process(bool has_before, bool has_after, std::vector<float>& block, int64_t begin, int64_t count, int64_t handed_on)
       : memory(4 * kSlots * kPieceBytes), result(static_cast<size_t>(count)) {
-    const auto lane = [&](MessageChain::Lane which, bool exists) {
+    const auto channel = [&](MessageChain::Channel which, bool exists) {
       return exists ? memory.data() + which * kSlots * kPieceBytes : nullptr;
     };
     chain = std::make_unique<MessageChain>(
-        std::array{lane(MessageChain::kFromBefore, has_before), lane(MessageChain::kToAfter, has_after),
-                   lane(MessageChain::kFromAfter, has_after), lane(MessageChain::kToBefore, has_before)},
+        std::array{channel(MessageChain::kFromBefore, has_before), channel(MessageChain::kToAfter, has_after),
+                   channel(MessageChain::kFromAfter, has_after), channel(MessageChain::kToBefore, has_before)},
         kSlots, kPieceBytes, Reduction::kSum, std::vector{view(block)}, view(result),
         ReductionChain::Share{begin, handed_on});
   }
 
   std::byte* slot(const Message& message) {
-    return memory.data() + (message.lane * kSlots + message.number % kSlots) * kPieceBytes;
+    return memory.data() + (message.channel * kSlots + message.number % kSlots) * kPieceBytes;
   }
 
   std::vector<std::byte> memory;
@@ -47,8 +47,8 @@ struct Process {
   std::array<std::deque<Message>, 4> begun;
 };
 
-/// Carries all messages of a lane that both ends have begun; their ends are reported last one first.
-bool carry(Process& sender, MessageChain::Lane out, Process& receiver, MessageChain::Lane in) {
+/// Carries all messages of a channel that both ends have begun; their ends are reported last one first.
+bool carry(Process& sender, MessageChain::Channel out, Process& receiver, MessageChain::Channel in) {
   std::vector<Message> carried;
   while (!sender.begun.at(out).empty() && !receiver.begun.at(in).empty()) {
     const Message sent = sender.begun.at(out).front();
@@ -91,8 +91,8 @@ void check(int64_t count, const std::vector<int64_t>& shares) {
     for (const auto& each : processes) {
       goes_on = !each->chain->advance() || goes_on;
       for (const Message& message : each->chain->begin_messages()) {
-        each->begun.at(message.lane).push_back(message);
-        EXPECT_LE(each->begun.at(message.lane).size(), static_cast<size_t>(kSlots));
+        each->begun.at(message.channel).push_back(message);
+        EXPECT_LE(each->begun.at(message.channel).size(), static_cast<size_t>(kSlots));
       }
     }
     bool has_carried = false;

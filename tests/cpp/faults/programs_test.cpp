@@ -10,7 +10,7 @@
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/collective/chain.h"
 #include "artifex_devices/collective/reduce.h"
-#include "artifex_devices/collective/shared_lanes.h"
+#include "artifex_devices/collective/shared_channels.h"
 #include "artifex_devices/spmd/rendezvous.h"
 #include "failing.h"
 
@@ -49,9 +49,9 @@ TEST(CollectivesUnderFaults, ReturnTheSumOrAnError) {
   EXPECT_EQ(out[99'999], 3.75F);
 }
 
-/// Both ends of lanes between two processes, in this one.
+/// Both ends of channels between two processes, in this one.
 struct Ends {
-  std::vector<std::unique_ptr<SharedLanes>> lanes;
+  std::vector<std::unique_ptr<SharedChannels>> channels;
   Ends() {
     struct Files {
       std::vector<int> numbers;
@@ -60,8 +60,8 @@ struct Ends {
       }
     } files;
     files.numbers.reserve(2);
-    for (int i = 0; i < 2; ++i) files.numbers.push_back(SharedLanes::create(2));
-    for (int64_t i = 0; i < 2; ++i) lanes.push_back(std::make_unique<SharedLanes>(i, files.numbers));
+    for (int i = 0; i < 2; ++i) files.numbers.push_back(SharedChannels::create(2));
+    for (int64_t i = 0; i < 2; ++i) channels.push_back(std::make_unique<SharedChannels>(i, files.numbers));
   }
 };
 
@@ -70,11 +70,11 @@ TEST(LanesUnderFaults, DeliverMessagesToAllProcessesOrNone) {
     Ends ends;
     const std::vector<int64_t> first{0}, second{1};
     std::string got;
-    for (int i = 0; i < 20; ++i) ends.lanes[0]->post(second, std::string(100, 'a'));  // more than there is room for
+    for (int i = 0; i < 20; ++i) ends.channels[0]->post(second, std::string(100, 'a'));  // more than there is room for
     for (int i = 0; i < 20; ++i) {
-      EXPECT_TRUE(ends.lanes[0]->wait({}, 0ms));
-      EXPECT_TRUE(ends.lanes[1]->wait(first, 1000ms));
-      got += ends.lanes[1]->take(0);
+      EXPECT_TRUE(ends.channels[0]->wait({}, 0ms));
+      EXPECT_TRUE(ends.channels[1]->wait(first, 1000ms));
+      got += ends.channels[1]->take(0);
     }
     return got;
   });
@@ -84,8 +84,8 @@ TEST(LanesUnderFaults, CarryReductions) {
   std::vector<float> first(70'000, 1.F), second(70'000, 2.F), out(70'000), other(70'000);
   expect_safe("ReductionChain", [&] {
     Ends ends;
-    ReductionChain begin(*ends.lanes[0], -1, 1, Reduction::kSum, {view_of(first)}, view_of(out), {0, 0});
-    ReductionChain end(*ends.lanes[1], 0, -1, Reduction::kSum, {view_of(second)}, view_of(other), {0, 70'000});
+    ReductionChain begin(*ends.channels[0], -1, 1, Reduction::kSum, {view_of(first)}, view_of(out), {0, 0});
+    ReductionChain end(*ends.channels[1], 0, -1, Reduction::kSum, {view_of(second)}, view_of(other), {0, 70'000});
     for (int turns = 0; turns < 10'000; ++turns) {
       const bool begin_done = begin.advance(0ms);
       if (end.advance(0ms) && begin_done) break;

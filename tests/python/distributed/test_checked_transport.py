@@ -47,7 +47,7 @@ def test_ctrl_c_while_the_others_come_is_reported_to_them(transport, monkeypatch
     def interrupted(self, digest, payload, text, flight):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(clock_transport.TableMeeting, "meet", interrupted)
+    monkeypatch.setattr(clock_transport.TableMeetingPoint, "meet", interrupted)
     with pytest.raises(KeyboardInterrupt):
         transport.agree("psum", b"s" * 32, [0, 1])
     line = sys._getframe().f_lineno - 1

@@ -18,9 +18,9 @@ from artifex_devices.distributed import failure_notice, handshake, job
 from artifex_devices.distributed.consistency import CAME, REFUSED
 from artifex_devices.distributed.handshake import ProcessFacts, check_facts, is_own_address
 from artifex_devices.distributed.launcher import find_launcher
-from artifex_devices.distributed.local_peers import LocalMeeting, LocalPeers
+from artifex_devices.distributed.local_peers import LocalMeetingPoint, LocalPeers
 from artifex_devices.distributed.peers import Peer, Peers
-from shared_worlds import lanes_of
+from shared_worlds import channels_of
 
 FLAG = "-bind-to core:n"
 
@@ -229,7 +229,8 @@ def met(*records):
     """Meetings of so many neighbours of one host, each of which has come with (kind, digest, payload, text)."""
     members = tuple(range(len(records)))
     meetings = [
-        LocalMeeting(LocalPeers(lanes, members), number, members) for number, lanes in enumerate(lanes_of(len(members)))
+        LocalMeetingPoint(LocalPeers(channels, members), number, members)
+        for number, channels in enumerate(channels_of(len(members)))
     ]
     for meeting, record in zip(meetings, records, strict=True):
         meeting.start(*record)
@@ -255,7 +256,10 @@ def test_local_peers_that_meet_have_the_records_of_each():
 
 def meetings_of(count):
     members = tuple(range(count))
-    return [LocalMeeting(LocalPeers(lanes, members), number, members) for number, lanes in enumerate(lanes_of(count))]
+    return [
+        LocalMeetingPoint(LocalPeers(channels, members), number, members)
+        for number, channels in enumerate(channels_of(count))
+    ]
 
 
 def test_the_last_of_the_local_peers_gets_the_payloads_at_once():

@@ -8,11 +8,11 @@ import socket
 import pytest
 from artifex_devices.distributed.consistency import CAME
 from artifex_devices.distributed.flight_records import FlightRecords, last_operations, read_job
-from artifex_devices.distributed.local_peers import LocalMeeting, LocalPeers
+from artifex_devices.distributed.local_peers import LocalMeetingPoint, LocalPeers
 from artifex_devices.distributed.timeline import Timeline
 from artifex_devices.errors import CollectiveError
 from clock_transport import ClockTransport, never
-from shared_worlds import lanes_of
+from shared_worlds import channels_of
 
 
 @pytest.fixture
@@ -70,7 +70,9 @@ def test_an_event_has_the_text_digest_and_line_of_its_own_meeting(records):
 
 
 def test_a_meeting_through_shared_memory_ends_its_event_where_all_have_come(records):
-    mine, other = (LocalMeeting(LocalPeers(lanes, (0, 1)), i, (0, 1)) for i, lanes in enumerate(lanes_of(2)))
+    mine, other = (
+        LocalMeetingPoint(LocalPeers(channels, (0, 1)), i, (0, 1)) for i, channels in enumerate(channels_of(2))
+    )
     group = records.group((0, 1))
     for _ in range(2):
         other.start(CAME, b"digest", b"theirs", "psum")
@@ -109,14 +111,14 @@ def test_a_transport_records_meetings_exchanges_and_refusals(records):
 def test_a_mismatch_is_recorded_as_a_failure(records, monkeypatch):
     transport = ClockTransport()
     transport.flight = records
-    new_meeting = transport._new_meeting
+    new_meeting = transport._new_meeting_point
 
     def different(members):
         meeting = new_meeting(members)
         meeting.all_equal = lambda: False
         return meeting
 
-    monkeypatch.setattr(transport, "_new_meeting", different)
+    monkeypatch.setattr(transport, "_new_meeting_point", different)
     with pytest.raises(CollectiveError, match=r"^the processes came to different operations"):
         transport.agree("psum", b"digest", [0, 1])
     assert events_of(records) == [("meeting", "psum", "failed")]

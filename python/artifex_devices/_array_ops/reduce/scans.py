@@ -141,7 +141,7 @@ def _scan(
     chains: list[list[_Step]] = []
     rows, replicas = _chains(places, d)
     for members in rows:
-        for pieces in _lanes([(blocks[b], outputs[b]) for b in members], d, ufunc in ASSOCIATIVE):
+        for pieces in _split([(blocks[b], outputs[b]) for b in members], d, ufunc in ASSOCIATIVE):
             chain = [_Step(ufunc, piece, d, dtype if not adds else work, prepare) for piece in pieces]
             first.extend(step.alone for step in chain)
             chains.append(chain)
@@ -224,7 +224,7 @@ def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int,
     return [[buffer for _, buffer in sorted(chain)] for chain in chains.values()], replicas
 
 
-def _lanes(pieces: list[_Piece], axis: int, splits: bool) -> list[list[_Piece]]:
+def _split(pieces: list[_Piece], axis: int, splits: bool) -> list[list[_Piece]]:
     """Splits large pieces: across the other dimensions if one is long enough, else along `axis`."""
     pieces = [piece for piece in pieces if piece[0].size]
     if not pieces:

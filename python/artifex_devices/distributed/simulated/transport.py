@@ -10,7 +10,7 @@ from typing import Any
 
 from artifex_devices.config import config
 from artifex_devices.distributed.checked_transport import CheckedTransport
-from artifex_devices.distributed.consistency import MAX_PAYLOAD, Meeting
+from artifex_devices.distributed.consistency import MAX_PAYLOAD, MeetingPoint
 from artifex_devices.distributed.local_peers import LocalPeers
 from artifex_devices.distributed.peers import Peer, PeerStates
 from artifex_devices.distributed.simulated.network import SimulatedMessage
@@ -60,7 +60,7 @@ class SimulatedPeers(PeerStates):
             self._scheduler.report(self._me, number, arrive)
 
 
-class SimulatedMeeting(Meeting):
+class SimulatedMeetingPoint(MeetingPoint):
     """Exchanges records by messages."""
 
     max_text = _MAX_TEXT
@@ -73,7 +73,7 @@ class SimulatedMeeting(Meeting):
         self._sent = b""
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
-        """Implements Meeting.start."""
+        """Implements MeetingPoint.start."""
         self._sent = self._record(kind, digest, payload, text).ljust(_RECORD, b"\0")
         for number in super().missing():
             memory = memoryview(bytearray(_RECORD))
@@ -81,15 +81,15 @@ class SimulatedMeeting(Meeting):
             self._scheduler.send(memoryview(self._sent), self._me, number, Tag.MEETING)
 
     def done(self) -> bool:
-        """Implements Meeting.done."""
+        """Implements MeetingPoint.done."""
         return not [message for message in self._received.values() if not message.has_ended]
 
     def missing(self) -> Sequence[int]:
-        """Implements Meeting.missing."""
+        """Implements MeetingPoint.missing."""
         return [number for number, message in self._received.items() if not message.has_ended]
 
     def all_equal(self) -> bool:
-        """Implements Meeting.all_equal."""
+        """Implements MeetingPoint.all_equal."""
         self._records = [
             self._sent if number == self._me else bytes(self._received[number].buffer) for number in self._members
         ]
@@ -135,8 +135,8 @@ class SimulatedTransport(CheckedTransport):
             self._check_usable("irecv")
             return self._scheduler.receive(memoryview(buffer).cast("B"), peer, self.process_index, tag)
 
-    def _new_meeting(self, members: tuple[int, ...]) -> Meeting:
-        return SimulatedMeeting(self._scheduler, self.process_index, members)
+    def _new_meeting_point(self, members: tuple[int, ...]) -> MeetingPoint:
+        return SimulatedMeetingPoint(self._scheduler, self.process_index, members)
 
     def _now(self) -> float:
         return self._scheduler.now

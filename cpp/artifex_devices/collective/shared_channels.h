@@ -12,18 +12,18 @@
 
 namespace artifex_devices {
 
-/// One end of a lane: a queue of equal slots from one process to another, in memory that both map, or in memory of one
-/// process that sends or receives them as messages. One end writes, the other reads, without locks; each end counts its
-/// slots in memory that the other only reads.
-class LaneWriter {
+/// One end of a channel: a queue of equal slots from one process to another, in memory that both map, or in memory of
+/// one process that sends or receives them as messages. One end writes, the other reads, without locks; each end counts
+/// its slots in memory that the other only reads.
+class ChannelWriter {
  public:
   bool has_room() const noexcept;
   std::byte* slot() const noexcept;  // the next slot to write
   void publish() noexcept;           // passes the written slot to the reader
 
  private:
-  friend class SharedLanes;
-  friend class MessageLane;
+  friend class SharedChannels;
+  friend class MessageChannel;
   std::byte* slots_ = nullptr;
   uint64_t* written_ = nullptr;
   const uint64_t* read_ = nullptr;
@@ -32,15 +32,15 @@ class LaneWriter {
   int64_t slot_bytes_ = 0;
 };
 
-class LaneReader {
+class ChannelReader {
  public:
   bool has_next() const noexcept;
   const std::byte* slot() const noexcept;  // the next slot to read
   void release() noexcept;                 // returns the slot to the writer
 
  private:
-  friend class SharedLanes;
-  friend class MessageLane;
+  friend class SharedChannels;
+  friend class MessageChannel;
   const std::byte* slots_ = nullptr;
   const uint64_t* written_ = nullptr;
   uint64_t* read_ = nullptr;
@@ -68,7 +68,7 @@ bool poll_until(std::chrono::nanoseconds timeout, const Done& done) {
 /// files of its peers. Each pair exchanges messages, in order and of at most `kMaxMessageBytes`, and a stream of large
 /// pieces. Memory is used from the first message or piece on, at most about 4 MiB for a pair in each direction. For one
 /// thread at a time.
-class SharedLanes {
+class SharedChannels {
  public:
   static constexpr int64_t kMaxMessageBytes = 8000;
   static constexpr int64_t kPieceBytes = int64_t{256} << 10;
@@ -78,10 +78,10 @@ class SharedLanes {
 
   /// Maps the files of all peers. The caller may close them afterwards. Throws InvalidArgument for a wrong number or
   /// file, OutOfMemory where mapping fails.
-  SharedLanes(int64_t me, std::span<const int> files);
-  ~SharedLanes();
-  SharedLanes(const SharedLanes&) = delete;
-  SharedLanes& operator=(const SharedLanes&) = delete;
+  SharedChannels(int64_t me, std::span<const int> files);
+  ~SharedChannels();
+  SharedChannels(const SharedChannels&) = delete;
+  SharedChannels& operator=(const SharedChannels&) = delete;
 
   int64_t count() const noexcept { return static_cast<int64_t>(pairs_.size()); }
 
@@ -99,8 +99,8 @@ class SharedLanes {
   /// Returns the oldest message of a peer, which must have arrived, and releases its memory.
   std::string take(int64_t from);
 
-  LaneWriter& stream_to(int64_t peer);
-  LaneReader& stream_from(int64_t peer);
+  ChannelWriter& stream_to(int64_t peer);
+  ChannelReader& stream_from(int64_t peer);
 
  private:
   struct Mapping {
@@ -108,8 +108,8 @@ class SharedLanes {
     int64_t bytes = 0;
   };
   struct Pair {
-    LaneWriter messages_to, stream_to;
-    LaneReader messages_from, stream_from;
+    ChannelWriter messages_to, stream_to;
+    ChannelReader messages_from, stream_from;
     std::deque<std::string> unsent;
     int64_t skipped = 0;  // messages still to be discarded
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/collective/shared_lanes.h"
+#include "artifex_devices/collective/shared_channels.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -16,16 +16,17 @@
 namespace artifex_devices {
 namespace {
 
-// The memory that a process writes for one peer: counters, then the slots of both lanes.
+// The memory that a process writes for one peer: counters, then the slots of both channels.
 constexpr int64_t kLine = 64;  // counters are a cache line apart: each is written by one process and polled by another
 constexpr int64_t kHeadBytes = int64_t{64} << 10;  // the biggest page: sections are mapped one by one
 constexpr int64_t kMessageSlotBytes = 8192;
 constexpr int64_t kMessageSlots = 8;
 constexpr int64_t kPieces = 16;
-constexpr int64_t kSectionBytes = kHeadBytes + kMessageSlotBytes * kMessageSlots + SharedLanes::kPieceBytes * kPieces;
+constexpr int64_t kSectionBytes =
+    kHeadBytes + kMessageSlotBytes * kMessageSlots + SharedChannels::kPieceBytes * kPieces;
 enum Counter : int64_t { kMessagesWritten, kStreamWritten, kMessagesRead, kStreamRead };
 
-static_assert(SharedLanes::kMaxMessageBytes + static_cast<int64_t>(sizeof(uint32_t)) <= kMessageSlotBytes);
+static_assert(SharedChannels::kMaxMessageBytes + static_cast<int64_t>(sizeof(uint32_t)) <= kMessageSlotBytes);
 
 // A process polls for about 10 us before it yields its core: the other processes usually arrive at about the same time.
 constexpr int64_t kEagerLooks = 512;
@@ -55,23 +56,23 @@ void pause_polling(int64_t look) noexcept {
 #endif
 }
 
-bool LaneWriter::has_room() const noexcept { return count_ - load(read_) < slot_count_; }
+bool ChannelWriter::has_room() const noexcept { return count_ - load(read_) < slot_count_; }
 
-std::byte* LaneWriter::slot() const noexcept {
+std::byte* ChannelWriter::slot() const noexcept {
   return slots_ + static_cast<int64_t>(count_ % slot_count_) * slot_bytes_;
 }
 
-void LaneWriter::publish() noexcept { store(written_, ++count_); }
+void ChannelWriter::publish() noexcept { store(written_, ++count_); }
 
-bool LaneReader::has_next() const noexcept { return load(written_) > count_; }
+bool ChannelReader::has_next() const noexcept { return load(written_) > count_; }
 
-const std::byte* LaneReader::slot() const noexcept {
+const std::byte* ChannelReader::slot() const noexcept {
   return slots_ + static_cast<int64_t>(count_ % slot_count_) * slot_bytes_;
 }
 
-void LaneReader::release() noexcept { store(read_, ++count_); }
+void ChannelReader::release() noexcept { store(read_, ++count_); }
 
-int SharedLanes::create(int64_t count) {
+int SharedChannels::create(int64_t count) {
   const int file = memfd_create("artifex_devices", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   // Sealed: no process can truncate it later, which would kill its readers.
   if (file >= 0 && ftruncate(file, kSectionBytes * count) == 0 &&
@@ -81,19 +82,19 @@ int SharedLanes::create(int64_t count) {
   const int error = errno;
   if (file >= 0) close(file);
   throw_error<OutOfMemory>(
-      "shared_lanes: the system gives no memory to share ({}); expected {} bytes of it; raise the limits",
+      "shared_channels: the system gives no memory to share ({}); expected {} bytes of it; raise the limits",
       std::strerror(error), kSectionBytes * count);
 }
 
-SharedLanes::SharedLanes(int64_t me, std::span<const int> files) : me_(me), pairs_(files.size()) {
-  if (me < 0 || me >= count()) throw_error("shared_lanes: there is no peer {}; expected 0 to {}", me, count() - 1);
+SharedChannels::SharedChannels(int64_t me, std::span<const int> files) : me_(me), pairs_(files.size()) {
+  if (me < 0 || me >= count()) throw_error("shared_channels: there is no peer {}; expected 0 to {}", me, count() - 1);
   try {
     for (int64_t i = 0; i < count(); ++i) {
       if (i == me) continue;
       std::byte* mine = map(files[me], i * kSectionBytes, kSectionBytes, true).data;
       const std::byte* theirs = map(files[i], me * kSectionBytes, kSectionBytes, false).data;
       Pair& pair = pairs_[i];
-      const auto join = [&](LaneWriter& to, LaneReader& from, int64_t start, Counter written, Counter read,
+      const auto join = [&](ChannelWriter& to, ChannelReader& from, int64_t start, Counter written, Counter read,
                             int64_t slot_bytes, int64_t slots) {
         to.slots_ = mine + start;
         to.written_ = counter(mine, written);
@@ -115,11 +116,11 @@ SharedLanes::SharedLanes(int64_t me, std::span<const int> files) : me_(me), pair
   }
 }
 
-SharedLanes::~SharedLanes() { unmap(); }
+SharedChannels::~SharedChannels() { unmap(); }
 
-void SharedLanes::post(std::span<const int64_t> to, std::string_view message) {
+void SharedChannels::post(std::span<const int64_t> to, std::string_view message) {
   if (static_cast<int64_t>(message.size()) > kMaxMessageBytes) {
-    throw_error("shared_lanes: a message of {} bytes is too long; expected at most {}", message.size(),
+    throw_error("shared_channels: a message of {} bytes is too long; expected at most {}", message.size(),
                 kMaxMessageBytes);
   }
   for (const int64_t peer : to) pair(peer);
@@ -133,11 +134,11 @@ void SharedLanes::post(std::span<const int64_t> to, std::string_view message) {
   for (const int64_t peer : to) flush(pair(peer));
 }
 
-void SharedLanes::skip(std::span<const int64_t> from) {
+void SharedChannels::skip(std::span<const int64_t> from) {
   for (const int64_t peer : from) ++pair(peer).skipped;
 }
 
-bool SharedLanes::wait(std::span<const int64_t> from, std::chrono::nanoseconds timeout) {
+bool SharedChannels::wait(std::span<const int64_t> from, std::chrono::nanoseconds timeout) {
   for (Pair& other : pairs_) flush(other);
   size_t here = 0;  // of the first ones messages are here
   return poll_until(timeout, [&] {
@@ -148,9 +149,9 @@ bool SharedLanes::wait(std::span<const int64_t> from, std::chrono::nanoseconds t
   });
 }
 
-std::string_view SharedLanes::next(int64_t from) {
+std::string_view SharedChannels::next(int64_t from) {
   Pair& other = pair(from);
-  if (!has_message(other)) throw_error("shared_lanes: no message of peer {} has arrived; wait for it first", from);
+  if (!has_message(other)) throw_error("shared_channels: no message of peer {} has arrived; wait for it first", from);
   const std::byte* slot = other.messages_from.slot();
   uint32_t bytes = 0;
   std::memcpy(&bytes, slot, sizeof bytes);
@@ -158,27 +159,27 @@ std::string_view SharedLanes::next(int64_t from) {
           std::min<size_t>(bytes, static_cast<size_t>(kMaxMessageBytes))};
 }
 
-void SharedLanes::release(int64_t from) { pair(from).messages_from.release(); }
+void SharedChannels::release(int64_t from) { pair(from).messages_from.release(); }
 
-std::string SharedLanes::take(int64_t from) {
+std::string SharedChannels::take(int64_t from) {
   std::string message(next(from));
   release(from);
   return message;
 }
 
-LaneWriter& SharedLanes::stream_to(int64_t peer) { return pair(peer).stream_to; }
+ChannelWriter& SharedChannels::stream_to(int64_t peer) { return pair(peer).stream_to; }
 
-LaneReader& SharedLanes::stream_from(int64_t peer) { return pair(peer).stream_from; }
+ChannelReader& SharedChannels::stream_from(int64_t peer) { return pair(peer).stream_from; }
 
-SharedLanes::Pair& SharedLanes::pair(int64_t peer) {
+SharedChannels::Pair& SharedChannels::pair(int64_t peer) {
   if (peer < 0 || peer >= count() || peer == me_) {
-    throw_error<IndexOutOfRange>("shared_lanes: there is no peer {} of {}; expected another process of 0 to {}", peer,
-                                 me_, count() - 1);
+    throw_error<IndexOutOfRange>("shared_channels: there is no peer {} of {}; expected another process of 0 to {}",
+                                 peer, me_, count() - 1);
   }
   return pairs_[peer];
 }
 
-void SharedLanes::flush(Pair& pair) noexcept {
+void SharedChannels::flush(Pair& pair) noexcept {
   while (!pair.unsent.empty() && pair.messages_to.has_room()) {
     const std::string& message = pair.unsent.front();
     std::byte* slot = pair.messages_to.slot();
@@ -190,29 +191,29 @@ void SharedLanes::flush(Pair& pair) noexcept {
   }
 }
 
-bool SharedLanes::has_message(Pair& pair) noexcept {
+bool SharedChannels::has_message(Pair& pair) noexcept {
   for (; pair.skipped > 0 && pair.messages_from.has_next(); --pair.skipped) pair.messages_from.release();
   return pair.skipped == 0 && pair.messages_from.has_next();
 }
 
-SharedLanes::Mapping SharedLanes::map(int file, int64_t offset, int64_t bytes, bool writable) {
+SharedChannels::Mapping SharedChannels::map(int file, int64_t offset, int64_t bytes, bool writable) {
   struct stat status{};
   if (fstat(file, &status) != 0 || status.st_size != kSectionBytes * count()) {
-    throw_error("shared_lanes: file {} is not of {} processes; expected a file of create()", file, count());
+    throw_error("shared_channels: file {} is not of {} processes; expected a file of create()", file, count());
   }
   mappings_.reserve(mappings_.size() + 1);  // before mapping: recording it must not fail
   void* data = mmap(nullptr, static_cast<size_t>(bytes), writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
                     file, offset);
   if (data == MAP_FAILED) {
     throw_error<OutOfMemory>(
-        "shared_lanes: {} bytes cannot be mapped ({}); expected addresses for them; raise the limits", bytes,
+        "shared_channels: {} bytes cannot be mapped ({}); expected addresses for them; raise the limits", bytes,
         std::strerror(errno));
   }
   mappings_.push_back({static_cast<std::byte*>(data), bytes});
   return mappings_.back();
 }
 
-void SharedLanes::unmap() noexcept {
+void SharedChannels::unmap() noexcept {
   for (const Mapping& mapping : mappings_) munmap(mapping.data, static_cast<size_t>(mapping.bytes));
   mappings_.clear();
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "artifex_devices/collective/meeting_record.h"
-#include "artifex_devices/collective/shared_lanes.h"
+#include "artifex_devices/collective/shared_channels.h"
 
 namespace artifex_devices {
 
@@ -19,10 +19,10 @@ namespace artifex_devices {
 ///
 /// Example: meeting.start({.digest = digest, .payload = payload, .text = "psum"}); if (meeting.wait(1ms) &&
 /// meeting.all_same()) use(meeting.payload(0)); meeting.release();
-class SharedMeeting {
+class SharedMeetingPoint {
  public:
-  /// `others`: the numbers of the other members in the lanes, ascending by process. `group`: see MeetingRecord.
-  SharedMeeting(std::shared_ptr<SharedLanes> lanes, std::vector<int64_t> others, uint32_t group);
+  /// `others`: the numbers of the other members in the channels, ascending by process. `group`: see MeetingRecord.
+  SharedMeetingPoint(std::shared_ptr<SharedChannels> channels, std::vector<int64_t> others, uint32_t group);
 
   std::span<const int64_t> others() const noexcept { return others_; }
 
@@ -31,18 +31,18 @@ class SharedMeeting {
   /// The record that was sent last.
   std::string_view sent() const noexcept { return sent_; }
   /// Waits until the record of each other member has arrived or the timeout expires. Returns whether they have arrived.
-  bool wait(std::chrono::nanoseconds timeout) { return lanes_->wait(others_, timeout); }
+  bool wait(std::chrono::nanoseconds timeout) { return channels_->wait(others_, timeout); }
 
   /// Whether the records of all members are of the same operation. This function and the next ones need the records of
   /// all members.
   bool all_same() const;
   /// The payload of a member, by its place in `others`; valid until `release`.
-  std::string_view payload(size_t other) const { return read_meeting_record(lanes_->next(others_[other])).payload; }
+  std::string_view payload(size_t other) const { return read_meeting_record(channels_->next(others_[other])).payload; }
   /// Ends the exchange: the memory of the records is used again.
   void release();
 
  private:
-  std::shared_ptr<SharedLanes> lanes_;
+  std::shared_ptr<SharedChannels> channels_;
   std::vector<int64_t> others_;
   uint32_t group_;
   std::string sent_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/collective/shared_meeting.h"
+#include "artifex_devices/collective/shared_meeting_point.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,16 +29,16 @@ std::string bytes_of(const MeetingRecord& record) {
 }
 
 /// The meetings of all of these processes, as if each were in its own.
-std::vector<std::unique_ptr<SharedMeeting>> meetings_of(int64_t count) {
+std::vector<std::unique_ptr<SharedMeetingPoint>> meetings_of(int64_t count) {
   std::vector<int> files;
-  for (int64_t i = 0; i < count; ++i) files.push_back(SharedLanes::create(count));
-  std::vector<std::unique_ptr<SharedMeeting>> made;
+  for (int64_t i = 0; i < count; ++i) files.push_back(SharedChannels::create(count));
+  std::vector<std::unique_ptr<SharedMeetingPoint>> made;
   for (int64_t i = 0; i < count; ++i) {
     std::vector<int64_t> others;
     for (int64_t other = 0; other < count; ++other) {
       if (other != i) others.push_back(other);
     }
-    made.push_back(std::make_unique<SharedMeeting>(std::make_shared<SharedLanes>(i, files), others, kGroup));
+    made.push_back(std::make_unique<SharedMeetingPoint>(std::make_shared<SharedChannels>(i, files), others, kGroup));
   }
   for (const int file : files) close(file);
   return made;
@@ -83,7 +83,7 @@ TEST(MeetingRecord, IsOfTheSameMeetingWhateverItsPayloadAndText) {
   EXPECT_FALSE(is_same_meeting(bytes, bytes_of({.digest = "d", .group = kGroup, .kind = kRefuses})));
 }
 
-TEST(SharedMeeting, GivesEachProcessThePayloadsOfTheOthers) {
+TEST(SharedMeetingPoint, GivesEachProcessThePayloadsOfTheOthers) {
   const auto meetings = meetings_of(3);
   const std::array<std::string, 3> payloads{"zero", "", "two"};
   for (size_t i = 0; i < 3; ++i) meetings[i]->start({.digest = "psum", .kind = kComes, .payload = payloads[i]});
@@ -97,7 +97,7 @@ TEST(SharedMeeting, GivesEachProcessThePayloadsOfTheOthers) {
   }
 }
 
-TEST(SharedMeeting, NoticesThatOneProcessComesToSomethingElse) {
+TEST(SharedMeetingPoint, NoticesThatOneProcessComesToSomethingElse) {
   const auto meetings = meetings_of(3);
   for (size_t i = 0; i < 3; ++i) meetings[i]->start({.digest = i == 2 ? "pmax" : "psum", .kind = kComes});
   for (const auto& meeting : meetings) {
@@ -106,7 +106,7 @@ TEST(SharedMeeting, NoticesThatOneProcessComesToSomethingElse) {
   }
 }
 
-TEST(SharedMeeting, HasTheRecordThatItSentLast) {
+TEST(SharedMeetingPoint, HasTheRecordThatItSentLast) {
   const auto meetings = meetings_of(2);
   EXPECT_EQ(meetings[0]->sent(), "");
   meetings[0]->start({.digest = "psum", .group = 99, .kind = kComes, .payload = "p", .text = "t"});
@@ -114,13 +114,13 @@ TEST(SharedMeeting, HasTheRecordThatItSentLast) {
             bytes_of({.digest = "psum", .group = kGroup, .kind = kComes, .payload = "p", .text = "t"}));
 }
 
-TEST(SharedMeeting, IsUsedManyTimesByProcessesThatRunAtOnce) {
+TEST(SharedMeetingPoint, IsUsedManyTimesByProcessesThatRunAtOnce) {
   constexpr int kTimes = 2000;
   const auto meetings = meetings_of(3);
   std::vector<std::thread> processes;
   for (size_t i = 0; i < 3; ++i) {
     processes.emplace_back([&, i] {
-      SharedMeeting& meeting = *meetings[i];
+      SharedMeetingPoint& meeting = *meetings[i];
       for (int turn = 0; turn < kTimes; ++turn) {
         const std::string payload = std::to_string(turn) + " of " + std::to_string(i);
         meeting.start({.digest = std::to_string(turn), .kind = kComes, .payload = payload, .text = "psum"});
