@@ -43,8 +43,9 @@ class StridedCopy {
   bool continues(const StridedCopy& before) const noexcept;
   /// Returns whether stores bypass the cache.
   bool bypasses_cache() const noexcept { return stream_; }
-  /// The copy as a box of dense runs of `unit` bytes, for engines other than the processor. Strides are in bytes.
-  struct Box {
+  /// The copy as loops around dense runs of `unit` bytes, outermost first, for engines other than the processor.
+  /// Strides are in bytes.
+  struct LoopNest {
     std::byte* to;
     const std::byte* from;
     Dims shape;
@@ -52,7 +53,7 @@ class StridedCopy {
     Dims from_strides;
     int64_t unit;
   };
-  Box box() const { return {destination_, source_, shape_, destination_strides_, source_strides_, unit_}; }
+  LoopNest loop_nest() const { return {destination_, source_, shape_, destination_strides_, source_strides_, unit_}; }
 
   /// The first address that it reads.
   const std::byte* source() const noexcept { return source_; }

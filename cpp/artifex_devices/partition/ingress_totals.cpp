@@ -41,70 +41,70 @@ std::optional<std::vector<SharedDigit>> shared_digits(const TileGrid& source, co
   return shared;
 }
 
-/// Splits the positions into boxes of digits until all devices of a box receive the same amount.
+/// Splits the positions into ranges of digits until all devices of a range receive the same amount.
 ///
 /// In one dimension a device wants an interval of the destination and holds one of the source. While both have their
 /// full length, the length that they share depends only on the offset between them. The offset is a sum over the
-/// digits, so in a box it lies between a least and a greatest value. A dimension needs no further split when the shared
-/// length is the same for all of these offsets: there is one offset, or one interval stays inside the other, or they
-/// are always disjoint.
-class PositionBoxes {
+/// digits, so in a range it lies between a least and a greatest value. A dimension needs no further split when the
+/// shared length is the same for all of these offsets: there is one offset, or one interval stays inside the other, or
+/// they are always disjoint.
+class PositionRanges {
  public:
-  PositionBoxes(const ShardDomains& source, const ShardDomains& destination, std::vector<SharedDigit> digits,
-                int64_t itemsize, std::string_view operation)
+  PositionRanges(const ShardDomains& source, const ShardDomains& destination, std::vector<SharedDigit> digits,
+                 int64_t itemsize, std::string_view operation)
       : source_(source), destination_(destination), digits_(std::move(digits)), operation_(operation) {
     dimensions_ = std::max(source.grid().parts().size(), destination.grid().parts().size());
     unsharded_ = itemsize;
     for (int64_t d = dimensions_; d < source.shape().size(); ++d) unsharded_ *= source.shape()[d];
   }
 
-  /// Empty optional when more than `most` boxes are needed.
+  /// Empty optional when more than `most` ranges are needed.
   std::optional<IngressTotals> count(int64_t most) {
     const auto rank = static_cast<int64_t>(digits_.size());
-    Box all{Dims(rank, 0), Dims(rank, 0)};
+    DigitRange all{Dims(rank, 0), Dims(rank, 0)};
     for (int64_t k = 0; k < rank; ++k) all.last[k] = digits_[k].size - 1;
-    std::vector<Box> open{all};
+    std::vector<DigitRange> open{all};
     for (int64_t seen = 0; !open.empty(); ++seen) {
       if (seen == most) return std::nullopt;
-      Box box = std::move(open.back());
+      DigitRange range = std::move(open.back());
       open.pop_back();
-      const std::optional<int64_t> split = settle(box);
+      const std::optional<int64_t> split = settle(range);
       if (!split) continue;
-      Box upper = box;
-      const int64_t middle = box.first[*split] + (box.last[*split] - box.first[*split]) / 2;
-      box.last[*split] = middle;
+      DigitRange upper = range;
+      const int64_t middle = range.first[*split] + (range.last[*split] - range.first[*split]) / 2;
+      range.last[*split] = middle;
       upper.first[*split] = middle + 1;
-      open.push_back(std::move(box));
+      open.push_back(std::move(range));
       open.push_back(std::move(upper));
     }
     return totals_;
   }
 
  private:
-  struct Box {
+  struct DigitRange {
     Dims first;  // of each digit
     Dims last;
   };
 
-  /// The intervals of a box in one dimension.
+  /// The intervals of a range in one dimension.
   struct Span {
     int64_t wanted = 0;  // elements of the first part; later parts have as many or fewer
     int64_t held = 0;
-    bool one_wanted = true;  // all wanted parts of the box have that length
+    bool one_wanted = true;  // all wanted parts of the range have that length
     bool one_held = true;
-    bool meet = true;                    // false: disjoint everywhere in the box
-    std::optional<int64_t> shared = {};  // shared length, if it is the same everywhere in the box
+    bool meet = true;                    // false: disjoint everywhere in the range
+    std::optional<int64_t> shared = {};  // shared length, if it is the same everywhere in the range
   };
 
-  /// Adds what the box receives to the totals, or returns the digit at which to split the box.
-  std::optional<int64_t> settle(const Box& box) {
+  /// Adds what the range receives to the totals, or returns the digit at which to split the range.
+  std::optional<int64_t> settle(const DigitRange& range) {
     int64_t wanted = unsharded_;
     int64_t shared = unsharded_;
     bool one_wanted = true;
     bool one_shared = true;
     bool meet = true;
     for (int64_t d = 0; d < dimensions_; ++d) {
-      const Span span = span_of(box, d);
+      const Span span = span_of(range, d);
       if (span.wanted == 0) return std::nullopt;  // nothing is wanted
       wanted *= span.wanted;
       shared *= span.shared.value_or(0);
@@ -112,18 +112,18 @@ class PositionBoxes {
       one_shared = one_shared && span.shared.has_value();
       meet = meet && span.meet;
     }
-    if (!one_wanted || (meet && !one_shared)) return widest_digit(box, meet);
+    if (!one_wanted || (meet && !one_shared)) return widest_digit(range, meet);
     const int64_t lacking = wanted - (meet ? shared : 0);
     if (lacking == 0) return std::nullopt;
     int64_t positions = 1;
-    for (int64_t k = 0; k < box.first.size(); ++k) positions *= box.last[k] - box.first[k] + 1;
+    for (int64_t k = 0; k < range.first.size(); ++k) positions *= range.last[k] - range.first[k] + 1;
     add_bytes(&totals_.bytes, lacking, positions, operation_);
     totals_.most_bytes = std::max(totals_.most_bytes, lacking);
     totals_.devices += positions;
     return std::nullopt;
   }
 
-  Span span_of(const Box& box, int64_t d) const {
+  Span span_of(const DigitRange& range, int64_t d) const {
     int64_t held_first = 0;
     int64_t held_last = 0;
     int64_t wanted_first = 0;
@@ -132,8 +132,8 @@ class PositionBoxes {
     int64_t most = 0;
     for (size_t k = 0; k < digits_.size(); ++k) {
       const SharedDigit& digit = digits_[k];
-      const auto first = box.first[static_cast<int64_t>(k)];
-      const auto last = box.last[static_cast<int64_t>(k)];
+      const auto first = range.first[static_cast<int64_t>(k)];
+      const auto last = range.last[static_cast<int64_t>(k)];
       if (digit.source.dimension == d) {
         held_first += first * digit.source.part_stride;
         held_last += last * digit.source.part_stride;
@@ -175,13 +175,13 @@ class PositionBoxes {
   }
 
   /// The digit with the largest effect in a dimension that still needs a split.
-  int64_t widest_digit(const Box& box, bool meet) const {
+  int64_t widest_digit(const DigitRange& range, bool meet) const {
     int64_t widest = 0;
     int64_t most = 0;
     for (int64_t d = 0; d < dimensions_; ++d) {
-      const Span span = span_of(box, d);
+      const Span span = span_of(range, d);
       const bool is_open = meet && !span.shared;
-      for (int64_t k = 0; k < box.first.size(); ++k) {
+      for (int64_t k = 0; k < range.first.size(); ++k) {
         const SharedDigit& digit = digits_[k];
         int64_t step = 0;
         if (!span.one_wanted && digit.destination.dimension == d) {
@@ -191,7 +191,7 @@ class PositionBoxes {
           step = std::max(step, digit.source.part_stride * source_.shard_shape()[d]);
         }
         if (is_open) step = std::max(step, std::abs(step_between(digit, d)));
-        const int64_t width = step * (box.last[k] - box.first[k]);
+        const int64_t width = step * (range.last[k] - range.first[k]);
         if (width > most) {
           most = width;
           widest = k;
@@ -239,9 +239,9 @@ IngressTotals ingress_totals(const ShardDomains& source, const ShardDomains& des
   }
   if (!check_reshard(source, destination, itemsize, operation)) return {};
   if (auto digits = shared_digits(source.grid(), destination.grid())) {
-    // A box takes about as long as two positions, so stop early enough to gain from it.
+    // A range takes about as long as two positions, so stop early enough to gain from it.
     const int64_t most = std::max<int64_t>(1024, positions / 16);
-    if (const auto totals = PositionBoxes(source, destination, std::move(*digits), itemsize, operation).count(most))
+    if (const auto totals = PositionRanges(source, destination, std::move(*digits), itemsize, operation).count(most))
       return *totals;
   }
   std::vector<int64_t> devices(positions);

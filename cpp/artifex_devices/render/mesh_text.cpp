@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "artifex_devices/render/box_table.h"
 #include "artifex_devices/render/labels.h"
 #include "artifex_devices/render/mesh_grid.h"
+#include "artifex_devices/render/text_table.h"
 
 namespace artifex_devices {
 
@@ -17,7 +17,7 @@ std::string mesh_text(const Mesh& mesh, int max_cells) {
   const DeviceList& devices = *mesh.devices();
   std::string text = grid.title() + "\n";
   const auto padded = [](const std::string& label) { return fmt::format(" {} ", label); };
-  BoxTable table(std::vector<int64_t>(static_cast<size_t>(grid.columns()) + 1, 3));
+  TextTable table(std::vector<int64_t>(static_cast<size_t>(grid.columns()) + 1, 3));
   if (mesh.abstract_mesh().rank() > 0) {
     std::vector<std::string> header{
         padded(grid.row_axis().empty() ? grid.column_axes() : grid.row_axis() + " \\ " + grid.column_axes())};

@@ -7,8 +7,8 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/render/array_grid.h"
-#include "artifex_devices/render/box_table.h"
 #include "artifex_devices/render/labels.h"
+#include "artifex_devices/render/text_table.h"
 
 namespace artifex_devices {
 namespace {
@@ -30,7 +30,7 @@ class Picture {
     const int64_t share = (max_columns_ - columns - 1) / columns;
     std::vector<int64_t> widths;
     for (int64_t column = 0; column < columns; ++column) widths.push_back(std::min(wanted_width(column), share));
-    BoxTable table(widths);
+    TextTable table(widths);
     for (int64_t row = 0; row < grid_.rows(); ++row) {
       std::vector<std::string> cells;
       for (int64_t column = 0; column < columns; ++column) {

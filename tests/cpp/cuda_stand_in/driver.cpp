@@ -111,30 +111,30 @@ Result copy_runs(const Call& call, const std::vector<Run>& runs, StandInStream& 
   return cuda::kSuccess;
 }
 
-/// What a kernel for elements of these bytes copies of a box; false for boxes that it would not copy as they are.
-bool add_runs(const cuda::KernelBox& box, int64_t element, std::vector<Run>* runs) {
-  if (box.dims == 0 || box.dims > cuda::kKernelDims) return false;
-  uint64_t all = box.to | box.from;
+/// What a kernel for elements of these bytes copies; false for copies that it would not make as they are.
+bool add_runs(const cuda::KernelCopy& copy, int64_t element, std::vector<Run>* runs) {
+  if (copy.dims == 0 || copy.dims > cuda::kKernelDims) return false;
+  uint64_t all = copy.to | copy.from;
   uint64_t count = 1;
-  for (unsigned d = 0; d < box.dims; ++d) {
-    all |= static_cast<uint64_t>(box.to_strides[d]) | static_cast<uint64_t>(box.from_strides[d]);
-    count *= box.shape[d];
+  for (unsigned d = 0; d < copy.dims; ++d) {
+    all |= static_cast<uint64_t>(copy.to_strides[d]) | static_cast<uint64_t>(copy.from_strides[d]);
+    count *= copy.shape[d];
   }
-  if (count != box.count || all % static_cast<uint64_t>(element) != 0) return false;  // a misaligned address
-  const unsigned last = box.dims - 1;
-  const bool is_dense = box.to_strides[last] == element && box.from_strides[last] == element;
-  const uint64_t each = is_dense ? box.shape[last] : 1;
+  if (count != copy.count || all % static_cast<uint64_t>(element) != 0) return false;  // a misaligned address
+  const unsigned last = copy.dims - 1;
+  const bool is_dense = copy.to_strides[last] == element && copy.from_strides[last] == element;
+  const uint64_t each = is_dense ? copy.shape[last] : 1;
   for (uint64_t i = 0; i < count; i += each) {
     uint64_t rest = i;
     int64_t to = 0;
     int64_t from = 0;
     for (int d = static_cast<int>(last); d >= 0; --d) {
-      const auto index = static_cast<int64_t>(rest % box.shape[d]);
-      rest /= box.shape[d];
-      to += index * box.to_strides[d];
-      from += index * box.from_strides[d];
+      const auto index = static_cast<int64_t>(rest % copy.shape[d]);
+      rest /= copy.shape[d];
+      to += index * copy.to_strides[d];
+      from += index * copy.from_strides[d];
     }
-    runs->push_back({box.to + static_cast<Address>(to), box.from + static_cast<Address>(from),
+    runs->push_back({copy.to + static_cast<Address>(to), copy.from + static_cast<Address>(from),
                      each * static_cast<size_t>(element)});
   }
   return true;
@@ -532,17 +532,17 @@ ENTRY Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y,
                             unsigned block_y, unsigned block_z, unsigned, Stream handle, void** parameters, void**) {
   CALL(true);
   if (handle == nullptr || !is_current(*stream_of(handle))) return kInvalidHandle;
-  if (grid_x == 0 || grid_y == 0 || grid_y > cuda::kKernelBoxes || grid_z != 1 || block_x == 0 || block_x > 1024 ||
+  if (grid_x == 0 || grid_y == 0 || grid_y > cuda::kKernelCopies || grid_z != 1 || block_x == 0 || block_x > 1024 ||
       block_y != 1 || block_z != 1) {
     return cuda::kInvalidValue;
   }
   StandInStream& stream = *stream_of(handle);
   const Clock& clock = state().streams.tick(stream);
   const auto element = static_cast<int64_t>(reinterpret_cast<uintptr_t>(function));
-  const auto& all = *static_cast<const cuda::KernelBoxes*>(parameters[0]);
+  const auto& all = *static_cast<const cuda::KernelCopies*>(parameters[0]);
   for (unsigned i = 0; i < grid_y; ++i) {
     std::vector<Run> runs;
-    if (!add_runs(all.boxes[i], element, &runs)) return cuda::kInvalidValue;
+    if (!add_runs(all.copies[i], element, &runs)) return cuda::kInvalidValue;
     if (const Result error = copy_runs(call, runs, stream, clock); error != cuda::kSuccess) return error;
   }
   return cuda::kSuccess;

@@ -8,15 +8,15 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
-#include "artifex_devices/device/cuda/box_parts.h"
+#include "artifex_devices/device/cuda/loop_nest.h"
 #include "artifex_devices/device/cuda/staging.h"
 #include "artifex_devices/device/cuda/strided_launches.h"
 
 namespace artifex_devices {
 namespace {
 
-using cuda::Box;
 using cuda::bytes_of;
+using cuda::LoopNest;
 
 constexpr std::string_view kCudaCopy = "copy";
 constexpr int64_t kMostDriverCalls = 256;           // for memory that could be staged instead
@@ -25,20 +25,20 @@ constexpr int64_t kMostPart = int64_t{8} << 20;     // so that workers end toget
 constexpr int64_t kPartsPerWorker = 2;
 
 /// The longest dimension that one two-dimensional copy can take; nothing without one.
-std::optional<int64_t> row_dimension(const Box& box, int64_t max_pitch) {
+std::optional<int64_t> row_dimension(const LoopNest& nest, int64_t max_pitch) {
   std::optional<int64_t> best;
-  for (int64_t d = 0; d < box.shape.size(); ++d) {
-    const int64_t least = std::min(box.to_strides[d], box.from_strides[d]);
-    const int64_t most = std::max(box.to_strides[d], box.from_strides[d]);
-    if (least >= box.unit && most <= max_pitch && (!best || box.shape[d] > box.shape[*best])) best = d;
+  for (int64_t d = 0; d < nest.shape.size(); ++d) {
+    const int64_t least = std::min(nest.to_strides[d], nest.from_strides[d]);
+    const int64_t most = std::max(nest.to_strides[d], nest.from_strides[d]);
+    if (least >= nest.unit && most <= max_pitch && (!best || nest.shape[d] > nest.shape[*best])) best = d;
   }
   return best;
 }
 
-int64_t calls_for(const Box& box, int64_t max_pitch) {
-  const auto rows = row_dimension(box, max_pitch);
+int64_t calls_for(const LoopNest& nest, int64_t max_pitch) {
+  const auto rows = row_dimension(nest, max_pitch);
   int64_t calls = 1;
-  for (int64_t d = 0; d < box.shape.size(); ++d) calls *= d == rows ? 1 : box.shape[d];
+  for (int64_t d = 0; d < nest.shape.size(); ++d) calls *= d == rows ? 1 : nest.shape[d];
   return calls;
 }
 
@@ -64,13 +64,13 @@ CopyEnd end_at(const cuda::Driver& driver, const std::byte* pointer) {
   return {nullptr, type == cuda::kHostMemory};
 }
 
-/// Whether the processor takes part in the copy of a box: it copies memory of the host, or packs it for the driver.
-bool is_staged(const Box& box, const CopyEnd& to, const CopyEnd& from) {
+/// Whether the processor takes part in a copy: it copies memory of the host, or packs it for the driver.
+bool is_staged(const LoopNest& nest, const CopyEnd& to, const CopyEnd& from) {
   if (to.gpu != nullptr && from.gpu != nullptr) return false;
   if (to.gpu == nullptr && from.gpu == nullptr) return true;
   const CopyEnd& host = to.gpu == nullptr ? to : from;
   const cuda::Gpu& gpu = to.gpu == nullptr ? *from.gpu : *to.gpu;
-  return !host.is_locked || calls_for(box, gpu.facts().max_pitch) > kMostDriverCalls;
+  return !host.is_locked || calls_for(nest, gpu.facts().max_pitch) > kMostDriverCalls;
 }
 
 /// The copies of one call. Its destruction waits for all that it started.
@@ -90,18 +90,18 @@ class DriverCopies {
     }
   }
 
-  /// `box`: of the copy, which is not empty; `to` and `from`: its ends.
-  void add(const StridedCopy& copy, const Box& box, const CopyEnd& to, const CopyEnd& from) {
-    wait_for_others(to, box.to);
-    wait_for_others(from, box.from);
+  /// `nest`: of the copy, which is not empty; `to` and `from`: its ends.
+  void add(const StridedCopy& copy, const LoopNest& nest, const CopyEnd& to, const CopyEnd& from) {
+    wait_for_others(to, nest.to);
+    wait_for_others(from, nest.from);
     if (to.gpu == nullptr && from.gpu == nullptr) {
       copy.run();
     } else if (to.gpu != nullptr && from.gpu != nullptr) {
-      copy_between(box, *to.gpu, *from.gpu);
+      copy_between(nest, *to.gpu, *from.gpu);
     } else if (to.gpu != nullptr) {
-      copy_in(box, *to.gpu, is_staged(box, to, from));
+      copy_in(nest, *to.gpu, is_staged(nest, to, from));
     } else {
-      copy_out(box, *from.gpu, is_staged(box, to, from));
+      copy_out(nest, *from.gpu, is_staged(nest, to, from));
     }
   }
 
@@ -132,32 +132,32 @@ class DriverCopies {
     if (std::ranges::find(streams_, used) == streams_.end()) streams_.push_back(used);
   }
 
-  /// Starts `box` in `stream`, where the context of its GPU is current. `from_gpu`: of memory of another GPU.
-  void start(const Box& box, const cuda::Gpu& gpu, cuda::Stream stream, const cuda::Gpu* from_gpu = nullptr) {
+  /// Starts `nest` in `stream`, where the context of its GPU is current. `from_gpu`: of memory of another GPU.
+  void start(const LoopNest& nest, const cuda::Gpu& gpu, cuda::Stream stream, const cuda::Gpu* from_gpu = nullptr) {
     use(gpu, stream);
-    const auto rows = row_dimension(box, gpu.facts().max_pitch);
-    Dims index(box.shape.size(), 0);
-    std::byte* to = box.to;
-    const std::byte* from = box.from;
+    const auto rows = row_dimension(nest, gpu.facts().max_pitch);
+    Dims index(nest.shape.size(), 0);
+    std::byte* to = nest.to;
+    const std::byte* from = nest.from;
     for (;;) {
-      start_rows(to, from, box, rows, gpu, stream, from_gpu);
-      int64_t d = box.shape.size() - 1;
+      start_rows(to, from, nest, rows, gpu, stream, from_gpu);
+      int64_t d = nest.shape.size() - 1;
       for (; d >= 0; --d) {
         if (d == rows) continue;
-        to += box.to_strides[d];
-        from += box.from_strides[d];
-        if (++index[d] < box.shape[d]) break;
-        to -= box.shape[d] * box.to_strides[d];
-        from -= box.shape[d] * box.from_strides[d];
+        to += nest.to_strides[d];
+        from += nest.from_strides[d];
+        if (++index[d] < nest.shape[d]) break;
+        to -= nest.shape[d] * nest.to_strides[d];
+        from -= nest.shape[d] * nest.from_strides[d];
         index[d] = 0;
       }
       if (d < 0) return;
     }
   }
 
-  void start_rows(std::byte* to, const std::byte* from, const Box& box, std::optional<int64_t> rows,
+  void start_rows(std::byte* to, const std::byte* from, const LoopNest& nest, std::optional<int64_t> rows,
                   const cuda::Gpu& gpu, cuda::Stream stream, const cuda::Gpu* from_gpu) {
-    const auto width = static_cast<size_t>(box.unit);
+    const auto width = static_cast<size_t>(nest.unit);
     if (!rows && from_gpu == nullptr) {
       return driver_.check(driver_.copy(address_of(to), address_of(from), width, stream), kCudaCopy, "cuMemcpyAsync");
     }
@@ -166,9 +166,9 @@ class DriverCopies {
           driver_.copy_peer(address_of(to), gpu.context(), address_of(from), from_gpu->context(), width, stream),
           kCudaCopy, "cuMemcpyPeerAsync");
     }
-    const auto height = static_cast<size_t>(box.shape[*rows]);
-    const auto to_pitch = static_cast<size_t>(box.to_strides[*rows]);
-    const auto from_pitch = static_cast<size_t>(box.from_strides[*rows]);
+    const auto height = static_cast<size_t>(nest.shape[*rows]);
+    const auto to_pitch = static_cast<size_t>(nest.to_strides[*rows]);
+    const auto from_pitch = static_cast<size_t>(nest.from_strides[*rows]);
     if (from_gpu == nullptr) {
       cuda::Copy2d copy{};
       copy.from_type = copy.to_type = cuda::kUnifiedMemory;
@@ -194,34 +194,36 @@ class DriverCopies {
     driver_.check(driver_.copy_3d_peer(&copy, stream), kCudaCopy, "cuMemcpy3DPeerAsync");
   }
 
-  void copy_between(const Box& box, const cuda::Gpu& to, const cuda::Gpu& from) {
+  void copy_between(const LoopNest& nest, const cuda::Gpu& to, const cuda::Gpu& from) {
     if (&to != &from) to.enable_peer(driver_, from);
-    if (&to == &from && !box.shape.empty()) {
+    if (&to == &from && !nest.shape.empty()) {
       use(to, to.within());
-      return launches_.add(box, to);
+      return launches_.add(nest, to);
     }
     const cuda::ContextScope scope(driver_, to, kCudaCopy);
-    start(box, to, to.within(), &to == &from ? nullptr : &from);
+    start(nest, to, to.within(), &to == &from ? nullptr : &from);
   }
 
-  void copy_in(const Box& box, const cuda::Gpu& gpu, bool is_packed) {
+  void copy_in(const LoopNest& nest, const cuda::Gpu& gpu, bool is_packed) {
     const cuda::ContextScope scope(driver_, gpu, kCudaCopy);
-    if (!is_packed) return start(box, gpu, gpu.from_host());
-    cuda::for_parts(cuda::sorted(box, box.to_strides), cuda::StagingBuffer::kBytes, [&](const Box& part) {
+    if (!is_packed) return start(nest, gpu, gpu.from_host());
+    cuda::for_parts(cuda::sorted(nest, nest.to_strides), cuda::StagingBuffer::kBytes, [&](const LoopNest& part) {
       const Dims dense = row_major_strides(part.shape, part.unit);
       std::byte* packed = staging_.take(bytes_of(part), gpu, gpu.from_host());
       StridedCopy(packed, dense, part.from, part.from_strides, part.shape, part.unit).run();
-      start(StridedCopy(part.to, part.to_strides, packed, dense, part.shape, part.unit).box(), gpu, gpu.from_host());
+      start(StridedCopy(part.to, part.to_strides, packed, dense, part.shape, part.unit).loop_nest(), gpu,
+            gpu.from_host());
     });
   }
 
-  void copy_out(const Box& box, const cuda::Gpu& gpu, bool is_packed) {
+  void copy_out(const LoopNest& nest, const cuda::Gpu& gpu, bool is_packed) {
     const cuda::ContextScope scope(driver_, gpu, kCudaCopy);
-    if (!is_packed) return start(box, gpu, gpu.to_host());
-    cuda::for_parts(cuda::sorted(box, box.from_strides), cuda::StagingBuffer::kBytes, [&](const Box& part) {
+    if (!is_packed) return start(nest, gpu, gpu.to_host());
+    cuda::for_parts(cuda::sorted(nest, nest.from_strides), cuda::StagingBuffer::kBytes, [&](const LoopNest& part) {
       const Dims dense = row_major_strides(part.shape, part.unit);
       std::byte* packed = staging_.take(bytes_of(part), gpu, gpu.to_host());
-      start(StridedCopy(packed, dense, part.from, part.from_strides, part.shape, part.unit).box(), gpu, gpu.to_host());
+      start(StridedCopy(packed, dense, part.from, part.from_strides, part.shape, part.unit).loop_nest(), gpu,
+            gpu.to_host());
       staging_.unpack_later(StridedCopy(part.to, part.to_strides, packed, dense, part.shape, part.unit));
     });
   }
@@ -239,8 +241,8 @@ void run_here(std::span<const StridedCopy> copies, cuda::Poll poll) {
   DriverCopies started(driver, poll);
   for (const StridedCopy& copy : copies) {
     if (copy.bytes() == 0) continue;
-    const Box box = copy.box();
-    started.add(copy, box, end_at(driver, box.to), end_at(driver, box.from));
+    const LoopNest nest = copy.loop_nest();
+    started.add(copy, nest, end_at(driver, nest.to), end_at(driver, nest.from));
   }
   started.launch();
   started.finish();
@@ -267,17 +269,17 @@ std::vector<CopyEngine::Task> CudaCopies::start(std::span<const StridedCopy> cop
   };
   for (const StridedCopy& copy : copies) {
     if (copy.bytes() == 0) continue;
-    const Box box = copy.box();
-    const CopyEnd to = end_at(driver, box.to);
-    const CopyEnd from = end_at(driver, box.from);
-    if (!is_staged(box, to, from) && !to.is_exported(box.to) && !from.is_exported(box.from)) {
+    const LoopNest nest = copy.loop_nest();
+    const CopyEnd to = end_at(driver, nest.to);
+    const CopyEnd from = end_at(driver, nest.from);
+    if (!is_staged(nest, to, from) && !to.is_exported(nest.to) && !from.is_exported(nest.from)) {
       if (!started) started = std::make_shared<DriverCopies>(driver, cuda::Poll::kOften);
-      started->add(copy, box, to, from);
-    } else if (copy.bytes() <= most || !is_staged(box, to, from)) {
+      started->add(copy, nest, to, from);
+    } else if (copy.bytes() <= most || !is_staged(nest, to, from)) {
       add(copy);
     } else {
-      cuda::for_parts(cuda::sorted(box, to.gpu == nullptr ? box.from_strides : box.to_strides), most,
-                      [&](const Box& part) { add(cuda::copy_of(part)); });
+      cuda::for_parts(cuda::sorted(nest, to.gpu == nullptr ? nest.from_strides : nest.to_strides), most,
+                      [&](const LoopNest& part) { add(cuda::copy_of(part)); });
     }
   }
   std::vector<Task> tasks;

@@ -5,10 +5,10 @@
 namespace artifex_devices::cuda {
 
 inline constexpr int kKernelDims = 8;
-inline constexpr int kKernelBoxes = 16;
+inline constexpr int kKernelCopies = 16;
 
-/// A box of elements between two strided memories of one GPU. Strides are in bytes.
-struct KernelBox {
+/// A copy of elements between two strided memories of one GPU. Strides are in bytes.
+struct KernelCopy {
   unsigned long long to;
   unsigned long long from;
   unsigned count;  // elements: the product of the shape
@@ -17,12 +17,12 @@ struct KernelBox {
   long long to_strides[kKernelDims];
   long long from_strides[kKernelDims];
 };
-static_assert(sizeof(KernelBox) == 184);
+static_assert(sizeof(KernelCopy) == 184);
 
-/// The boxes of one launch: the blocks (x, i) of the grid copy box i.
-struct KernelBoxes {
-  KernelBox boxes[kKernelBoxes];
+/// The copies of one launch: the blocks (x, i) of the grid make copy i.
+struct KernelCopies {
+  KernelCopy copies[kKernelCopies];
 };
-static_assert(sizeof(KernelBoxes) <= 4096);  // the largest parameter of a kernel on all GPUs
+static_assert(sizeof(KernelCopies) <= 4096);  // the largest parameter of a kernel on all GPUs
 
 }  // namespace artifex_devices::cuda

@@ -3,13 +3,13 @@
 
 #include <vector>
 
-#include "artifex_devices/device/cuda/box_parts.h"
 #include "artifex_devices/device/cuda/gpus.h"
+#include "artifex_devices/device/cuda/loop_nest.h"
 #include "artifex_devices/device/cuda/strided_kernel.h"
 
 namespace artifex_devices::cuda {
 
-/// Copies of boxes within the memory of GPUs, collected to be few launches of a kernel on `Gpu::within()`. The driver's
+/// Strided copies within the memory of GPUs, collected to be few launches of a kernel on `Gpu::within()`. The driver's
 /// own copies of rows reach 56 % of the rate of a plain copy on an H100 (2026-11), and need a call for every other
 /// dimension.
 class StridedLaunches {
@@ -17,19 +17,19 @@ class StridedLaunches {
   explicit StridedLaunches(const Driver& driver) : driver_(driver) {}
 
   /// Collects a copy; launches those of its GPU when they are enough for one kernel.
-  void add(const Box& box, const Gpu& gpu);
+  void add(const LoopNest& nest, const Gpu& gpu);
   /// Launches all that are collected.
   void launch_all();
 
  private:
-  /// Boxes of one launch.
+  /// Copies of one launch.
   struct Collected {
     const Gpu* gpu;
     int log2_bytes;  // of an element
-    int boxes = 0;
-    KernelBoxes parameter;
+    int copies = 0;
+    KernelCopies parameter;
   };
-  void collect(const Box& box, const Gpu& gpu, int log2_bytes);
+  void collect(const LoopNest& nest, const Gpu& gpu, int log2_bytes);
   void launch(Collected* collected);
 
   const Driver& driver_;

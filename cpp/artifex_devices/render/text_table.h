@@ -8,10 +8,10 @@
 namespace artifex_devices {
 
 /// A table in box-drawing characters with centred cells. No newline at the end.
-class BoxTable {
+class TextTable {
  public:
   /// `widths`: characters inside each column. A wider cell widens its column.
-  explicit BoxTable(std::vector<int64_t> widths) : widths_(std::move(widths)) {}
+  explicit TextTable(std::vector<int64_t> widths) : widths_(std::move(widths)) {}
 
   /// One cell for each column. `above` and `below` are numbers of empty lines around the text. `rule` draws a line
   /// under the row.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/render/box_table.h"
+#include "artifex_devices/render/text_table.h"
 
 #include <algorithm>
 
@@ -7,12 +7,12 @@
 
 namespace artifex_devices {
 
-void BoxTable::add_row(std::vector<std::string> cells, int64_t above, int64_t below, bool rule) {
+void TextTable::add_row(std::vector<std::string> cells, int64_t above, int64_t below, bool rule) {
   for (size_t i = 0; i < widths_.size(); ++i) widths_[i] = std::max(widths_[i], text_width(cells[i]));
   rows_.push_back({std::move(cells), above, below, rule});
 }
 
-std::string BoxTable::to_string() const {
+std::string TextTable::to_string() const {
   const auto line = [&](const char* left, const char* middle, const char* right) {
     std::string text = left;
     for (size_t i = 0; i < widths_.size(); ++i) {
