@@ -16,8 +16,8 @@ namespace artifex_devices {
 namespace {
 
 constexpr int64_t kLine = 64;                          // bytes of a cache line
-constexpr int64_t kStagingBytes = int64_t{16} << 10;   // half of the smallest first-level cache
-constexpr int64_t kStagedRunBytes = 1024;              // shorter dense runs are assembled before they are streamed
+constexpr int64_t kCombinedBytes = int64_t{16} << 10;  // half of the smallest first-level cache
+constexpr int64_t kCombinedRunBytes = 1024;            // shorter dense runs are assembled before they are streamed
 constexpr int64_t kShortestStreamed = 256;             // shorter runs are mostly partial lines
 constexpr int64_t kTransposeBytes = int64_t{1} << 10;  // tiles are not worthwhile below this
 constexpr int64_t kShortRun = 1024;                    // up to this size our loop is faster than memcpy
@@ -34,22 +34,22 @@ int64_t address(const std::byte* pointer) noexcept {
 }
 
 /// Collects small writes to a dense part of the destination and streams them in whole cache lines.
-class Staging {
+class WriteCombiner {
  public:
-  explicit Staging(bool on) noexcept : on_(on) {}
-  ~Staging() { flush(0); }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
+  explicit WriteCombiner(bool on) noexcept : on_(on) {}
+  ~WriteCombiner() { flush(0); }
+  WriteCombiner(const WriteCombiner&) = delete;
+  WriteCombiner& operator=(const WriteCombiner&) = delete;
 
   bool on() const noexcept { return on_; }
 
-  /// Returns where to write the `bytes` (at most half of kStagingBytes) for `destination`.
+  /// Returns where to write the `bytes` (at most half of kCombinedBytes) for `destination`.
   std::byte* room(std::byte* destination, int64_t bytes) noexcept {
     if (!on_) return destination;
     if (start_ + filled_ != destination) {
       flush(0);
       start_ = destination;
-    } else if (filled_ + bytes > kStagingBytes) {
+    } else if (filled_ + bytes > kCombinedBytes) {
       flush(address(destination) & (kLine - 1));
     }
     return buffer_ + std::exchange(filled_, filled_ + bytes);
@@ -69,7 +69,7 @@ class Staging {
   const bool on_;
   std::byte* start_ = nullptr;
   int64_t filled_ = 0;
-  alignas(kLine) std::byte buffer_[kStagingBytes];
+  alignas(kLine) std::byte buffer_[kCombinedBytes];
 };
 
 }  // namespace
@@ -147,7 +147,7 @@ void StridedCopy::choose_kind() {
 
   kind_ = Kind::kGather;
   row_bytes_ = shape_.back() * unit_;
-  if (stream_ && destination_strides_.back() == unit_) way_ = Way::kStaged;
+  if (stream_ && destination_strides_.back() == unit_) way_ = Way::kCombined;
   if (bytes_ < kTransposeBytes || destination_strides_.back() != unit_ || std::abs(source_strides_.back()) == unit_) {
     return;
   }
@@ -166,10 +166,10 @@ void StridedCopy::choose_kind() {
     destination_strides_[columns] = -destination_strides_[columns];
     source_strides_[columns] = unit_;
   }
-  // Tiles have two or four lines of a source row if both sides are long, or all of a short side, within the staging
-  // buffer. They are ordered along the rows of the source, to read memory sequentially. If tiles begin and end with
+  // Tiles have two or four lines of a source row if both sides are long, or all of a short side, within kCombinedBytes.
+  // They are ordered along the rows of the source, to read memory sequentially. If tiles begin and end with
   // whole lines of the destination, two lines down are enough. Otherwise tiles are larger, to divide fewer lines.
-  const int64_t units = kStagingBytes / unit_;
+  const int64_t units = kCombinedBytes / unit_;
   const int64_t all_rows = shape_[rank - 1];
   const int64_t all_columns = shape_[columns];
   const bool is_register = unit_ == 1 || unit_ == 2 || unit_ == 4 || unit_ == 8 || unit_ == 16;
@@ -196,8 +196,8 @@ void StridedCopy::choose_way() {
   for (const int64_t stride : destination_strides_) low_bits |= stride;
   if (rank > 0 && low_bits % kLine == 0) {
     way_ = Way::kLines;
-  } else if (dense_bytes_ > unit_ && unit_ < kStagedRunBytes) {
-    way_ = Way::kStaged;
+  } else if (dense_bytes_ > unit_ && unit_ < kCombinedRunBytes) {
+    way_ = Way::kCombined;
   } else if (unit_ >= kShortestStreamed) {
     way_ = Way::kStreamed;
   }
@@ -307,7 +307,7 @@ void StridedCopy::copy_runs(int64_t begin, int64_t end, int64_t rows_ahead) cons
   const CopyKernels& kernels = copy_kernels();
   const bool one_by_one = way_ == Way::kLines || way_ == Way::kStreamed || unit_ > kShortRun;
   const int64_t usual_ahead = std::clamp<int64_t>(kBytesAhead / unit_, 1, kRowsAhead);
-  Staging staging(way_ == Way::kStaged);
+  WriteCombiner combiner(way_ == Way::kCombined);
   Rows rows(*this, begin / unit_);
   int64_t offset = begin % unit_;
   for (int64_t left = end - begin; left > 0;) {
@@ -318,8 +318,8 @@ void StridedCopy::copy_runs(int64_t begin, int64_t end, int64_t rows_ahead) cons
     if (rows_ahead < 0) ahead = stream_ && count >= kRowsForeseen ? usual_ahead * rows.source_stride() : 0;
     if (offset > 0 || count == 0) {
       const int64_t bytes = std::min(left, unit_ - offset);
-      if (way_ == Way::kStaged || !stream_) {
-        std::memcpy(staging.room(d + offset, bytes), s + offset, static_cast<size_t>(bytes));
+      if (way_ == Way::kCombined || !stream_) {
+        std::memcpy(combiner.room(d + offset, bytes), s + offset, static_cast<size_t>(bytes));
       } else {
         stream_copy(d + offset, s + offset, bytes);
       }
@@ -329,8 +329,8 @@ void StridedCopy::copy_runs(int64_t begin, int64_t end, int64_t rows_ahead) cons
       continue;
     }
     if (!one_by_one) {
-      if (staging.on()) count = std::min(count, kStagingBytes / 2 / unit_);
-      kernels.copy_runs(staging.room(d, count * unit_), rows.destination_stride(), s, rows.source_stride(), unit_,
+      if (combiner.on()) count = std::min(count, kCombinedBytes / 2 / unit_);
+      kernels.copy_runs(combiner.room(d, count * unit_), rows.destination_stride(), s, rows.source_stride(), unit_,
                         count, ahead);
     } else {
       // The last part of a row is long enough to prefetch the beginning of the next row.
@@ -359,13 +359,13 @@ void StridedCopy::copy_gathered(int64_t begin, int64_t end, int64_t rows_ahead) 
   const int64_t s_stride = source_strides_.back();
   const bool foreseen = stream_ && rows_ahead < 0 && std::abs(s_stride) >= kFarApart;
   const int64_t ahead = foreseen ? kRowsAhead * s_stride : 0;
-  const int64_t step = kStagingBytes / 2 / unit_;
-  Staging staging(way_ == Way::kStaged);
+  const int64_t step = kCombinedBytes / 2 / unit_;
+  WriteCombiner combiner(way_ == Way::kCombined);
   Rows rows(*this, begin / row_bytes_);
   int64_t offset = begin % row_bytes_;
   for (int64_t left = end - begin; left > 0; offset = 0, rows.forward(1)) {
-    if (offset == 0 && row_bytes_ <= std::min(left, kStagingBytes / 2)) {
-      kernels.copy_runs(staging.room(rows.destination(), row_bytes_), d_stride, rows.source(), s_stride, unit_,
+    if (offset == 0 && row_bytes_ <= std::min(left, kCombinedBytes / 2)) {
+      kernels.copy_runs(combiner.room(rows.destination(), row_bytes_), d_stride, rows.source(), s_stride, unit_,
                         shape_.back(), ahead);
       left -= row_bytes_;
       continue;
@@ -373,7 +373,7 @@ void StridedCopy::copy_gathered(int64_t begin, int64_t end, int64_t rows_ahead) 
     const int64_t bytes = std::min(left, row_bytes_ - offset);
     for (int64_t i = offset / unit_, stop = i + bytes / unit_; i < stop; i += step) {
       const int64_t count = std::min(step, stop - i);
-      kernels.copy_runs(staging.room(rows.destination() + i * d_stride, count * unit_), d_stride,
+      kernels.copy_runs(combiner.room(rows.destination() + i * d_stride, count * unit_), d_stride,
                         rows.source() + i * s_stride, s_stride, unit_, count, ahead);
     }
     left -= bytes;
@@ -434,7 +434,7 @@ void StridedCopy::copy_tiles(int64_t begin, int64_t end) const noexcept {
       std::memcpy(to, from, static_cast<size_t>(bytes));
     }
   };
-  alignas(kLine) std::byte staged[kStagingBytes];
+  alignas(kLine) std::byte transposed[kCombinedBytes];
   if (begin == end) return;
   Tile tile = at(begin);
   int64_t across = begin % tiles_.across;
@@ -449,14 +449,15 @@ void StridedCopy::copy_tiles(int64_t begin, int64_t end) const noexcept {
       across = 0;
     }
     // The processor does not prefetch rows that are a page or more apart.
-    transpose_tile(staged, tile.from, s_row, tile.rows, tile.columns, unit_, stream_ ? next.from - tile.from : 0);
+    transpose_tile(transposed, tile.from, s_row, tile.rows, tile.columns, unit_, stream_ ? next.from - tile.from : 0);
     const int64_t column_bytes = tile.rows * unit_;
     if (stream_ && (address(tile.to) | d_column | column_bytes) % kLine == 0) {
-      copy_kernels().stream_rows(tile.to, d_column, staged, column_bytes / kLine, tile.columns);
+      copy_kernels().stream_rows(tile.to, d_column, transposed, column_bytes / kLine, tile.columns);
     } else if (d_column == column_bytes) {
-      write(tile.to, staged, tile.columns * column_bytes);
+      write(tile.to, transposed, tile.columns * column_bytes);
     } else {
-      for (int64_t c = 0; c < tile.columns; ++c) write(tile.to + c * d_column, staged + c * column_bytes, column_bytes);
+      for (int64_t c = 0; c < tile.columns; ++c)
+        write(tile.to + c * d_column, transposed + c * column_bytes, column_bytes);
     }
     tile = next;
   }

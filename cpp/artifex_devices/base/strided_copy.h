@@ -77,7 +77,7 @@ class StridedCopy {
   /// Kind of stores for runs and rows.
   enum class Way : uint8_t {
     kPlain,     // ordinary stores
-    kStaged,    // assembled in the cache, then stored past it
+    kCombined,  // assembled in the cache, then stored past it
     kStreamed,  // past the cache
     kLines,     // whole lines past the cache
   };

@@ -12,7 +12,7 @@
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/checkpoint/boxes.h"
 #include "artifex_devices/checkpoint/crc32c.h"
-#include "artifex_devices/checkpoint/staging.h"
+#include "artifex_devices/checkpoint/piece_buffers.h"
 #include "artifex_devices/checkpoint/stored_parts.h"
 
 namespace artifex_devices {
@@ -24,7 +24,7 @@ class BoxReader {
       : stored_files_(stored_files),
         requests_(std::move(requests)),
         options_(options),
-        staging_(WorkerPool::process().max_workers()),
+        buffers_(WorkerPool::process().max_workers()),
         files_(stored_files.paths().size()) {}
 
   int64_t run() {
@@ -124,7 +124,7 @@ class BoxReader {
       }
       return;
     }
-    const Staging::Buffer buffer(staging_);
+    const PieceBuffers::Buffer buffer(buffers_);
     read_runs(region, piece, buffer.data(), index);
     for (const BoxMemory& destination : request.destinations) {
       if (const auto part = intersect(destination.box, piece)) {
@@ -169,7 +169,7 @@ class BoxReader {
   const StoredFiles& stored_files_;
   std::vector<ReadRequest> requests_;
   const ReadOptions& options_;
-  Staging staging_;
+  PieceBuffers buffers_;
   std::vector<std::shared_ptr<const File>> files_;  // that are needed
   std::vector<Region> regions_;
   int64_t pieces_ = 0;

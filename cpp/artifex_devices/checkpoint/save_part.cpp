@@ -8,8 +8,8 @@
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/checkpoint/boxes.h"
 #include "artifex_devices/checkpoint/crc32c.h"
+#include "artifex_devices/checkpoint/piece_buffers.h"
 #include "artifex_devices/checkpoint/safetensors.h"
-#include "artifex_devices/checkpoint/staging.h"
 
 namespace artifex_devices {
 
@@ -17,7 +17,7 @@ namespace artifex_devices {
 class SavePart::Writer {
  public:
   Writer(SavePart& part, const std::string& folder, const std::vector<std::string>& names, int64_t process)
-      : part_(part), folder_(folder), names_(names), process_(process), staging_(WorkerPool::process().max_workers()) {
+      : part_(part), folder_(folder), names_(names), process_(process), buffers_(WorkerPool::process().max_workers()) {
     size_t files = 0;
     for (const Entry& entry : part.entries_) files = std::max(files, entry.boxes.size());
     // Tensors of large elements come first, which aligns each tensor to its itemsize.
@@ -108,7 +108,7 @@ class SavePart::Writer {
       const auto common = intersect(source.box, piece);
       if (common && *common == piece && source.has_run(piece, size)) return write(source.at(piece.origin));
     }
-    const Staging::Buffer buffer(staging_);
+    const PieceBuffers::Buffer buffer(buffers_);
     if (entry.load) entry.load(buffer.data(), piece);
     for (const BoxMemory& source : entry.sources) {
       if (const auto common = intersect(source.box, piece)) copy_from_box(buffer.data(), piece, source, *common, size);
@@ -120,7 +120,7 @@ class SavePart::Writer {
   const std::string& folder_;
   const std::vector<std::string>& names_;
   int64_t process_;
-  Staging staging_;
+  PieceBuffers buffers_;
   std::vector<Tensor> tensors_;
   std::vector<OpenFile> files_;
   int64_t pieces_ = 0;

@@ -9,7 +9,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/base/worker_pool.h"
 #include "artifex_devices/device/cuda/loop_nest.h"
-#include "artifex_devices/device/cuda/staging.h"
+#include "artifex_devices/device/cuda/staging_buffers.h"
 #include "artifex_devices/device/cuda/strided_launches.h"
 
 namespace artifex_devices {
@@ -229,7 +229,7 @@ class DriverCopies {
   }
 
   const cuda::Driver& driver_;
-  cuda::Staging staging_;
+  cuda::StagingBuffers staging_;
   cuda::StridedLaunches launches_;
   std::vector<std::pair<const cuda::Gpu*, cuda::Stream>> streams_;  // with copies that may be running
   std::vector<const cuda::Gpu*> waited_for_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_devices/device/cuda/staging.h"
+#include "artifex_devices/device/cuda/staging_buffers.h"
 
 #include <algorithm>
 #include <chrono>
@@ -78,7 +78,7 @@ void wait_for_stream(const Driver& driver, const Gpu& gpu, Stream stream, Poll p
   driver.check(result, kCopy, "cuEventSynchronize");
 }
 
-std::byte* Staging::take(int64_t bytes, const Gpu& gpu, Stream stream) {
+std::byte* StagingBuffers::take(int64_t bytes, const Gpu& gpu, Stream stream) {
   const auto room_from = [](const StagingBuffer& buffer) {
     return (buffer.used + kStagingAlignment - 1) / kStagingAlignment * kStagingAlignment;
   };
@@ -101,9 +101,9 @@ std::byte* Staging::take(int64_t bytes, const Gpu& gpu, Stream stream) {
   return at;
 }
 
-void Staging::unpack_later(StridedCopy copy) { buffers_.back()->unpacks.push_back(std::move(copy)); }
+void StagingBuffers::unpack_later(StridedCopy copy) { buffers_.back()->unpacks.push_back(std::move(copy)); }
 
-void Staging::record_ends(StagingBuffer* buffer) const {
+void StagingBuffers::record_ends(StagingBuffer* buffer) const {
   buffer->events.reserve(buffer->events.size() + buffer->streams.size());
   while (!buffer->streams.empty()) {
     const auto [gpu, stream] = buffer->streams.back();
@@ -118,7 +118,7 @@ void Staging::record_ends(StagingBuffer* buffer) const {
   }
 }
 
-void Staging::wait_for(StagingBuffer* buffer) const {
+void StagingBuffers::wait_for(StagingBuffer* buffer) const {
   record_ends(buffer);
   while (!buffer->events.empty()) {
     const auto [gpu, event] = buffer->events.back();
@@ -129,7 +129,7 @@ void Staging::wait_for(StagingBuffer* buffer) const {
   }
 }
 
-void Staging::unpack(StagingBuffer* buffer) {
+void StagingBuffers::unpack(StagingBuffer* buffer) {
   buffer->streams.clear();
   while (!buffer->events.empty()) {
     const auto [gpu, event] = buffer->events.back();
@@ -141,11 +141,11 @@ void Staging::unpack(StagingBuffer* buffer) {
   buffer->used = 0;
 }
 
-void Staging::finish() {
+void StagingBuffers::finish() {
   for (StagingBuffer* buffer : buffers_) unpack(buffer);
 }
 
-Staging::~Staging() {
+StagingBuffers::~StagingBuffers() {
   // After an error: a buffer whose copies cannot be waited for is leaked.
   for (StagingBuffer* buffer : buffers_) {
     try {

@@ -14,23 +14,23 @@
 namespace artifex_devices {
 
 /// Buffers of one piece for the workers of one save or restore. There are as many as threads that used one at once.
-class Staging {
+class PieceBuffers {
  public:
   class Buffer {
    public:
-    explicit Buffer(Staging& staging) : staging_(staging), memory_(staging.take()) {}
-    ~Buffer() { staging_.give(std::move(memory_)); }
+    explicit Buffer(PieceBuffers& all) : all_(all), memory_(all.take()) {}
+    ~Buffer() { all_.give(std::move(memory_)); }
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     std::byte* data() const noexcept { return memory_.get(); }
 
    private:
-    Staging& staging_;
+    PieceBuffers& all_;
     std::unique_ptr<std::byte[]> memory_;
   };
 
   /// `threads`: the number of buffers that are cached.
-  explicit Staging(int threads) { free_.reserve(static_cast<size_t>(threads) + 1); }
+  explicit PieceBuffers(int threads) { free_.reserve(static_cast<size_t>(threads) + 1); }
 
  private:
   std::unique_ptr<std::byte[]> take() {
@@ -49,7 +49,7 @@ class Staging {
     if (free_.size() < free_.capacity()) free_.push_back(std::move(memory));
   }
 
-  Mutex<"checkpoint staging"> mutex_;
+  Mutex<"checkpoint buffers"> mutex_;
   std::vector<std::unique_ptr<std::byte[]>> free_;
 };
 

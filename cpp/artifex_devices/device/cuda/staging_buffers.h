@@ -23,12 +23,12 @@ struct StagingBuffer {
 
 /// Two staging buffers of one worker: it fills or empties one while GPUs copy the other. They come from a pool of the
 /// process, which grows with the number of workers that copy at the same time.
-class Staging {
+class StagingBuffers {
  public:
-  explicit Staging(const Driver& driver) : driver_(driver) {}
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-  ~Staging();
+  explicit StagingBuffers(const Driver& driver) : driver_(driver) {}
+  StagingBuffers(const StagingBuffers&) = delete;
+  StagingBuffers& operator=(const StagingBuffers&) = delete;
+  ~StagingBuffers();
 
   /// `bytes` (at most StagingBuffer::kBytes) of a buffer for a copy on `stream`, at an address that is a multiple of
   /// 64. May wait until the buffer is free. The context of `gpu` must be current.
