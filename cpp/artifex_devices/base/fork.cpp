@@ -16,11 +16,11 @@ namespace {
 
 struct Registry {
   Mutex<"fork handlers", LockUse::kFork> mutex;  // held by the forking thread from prepare to parent or child
-  struct Part {
+  struct Handler {
     int level;
-    AtFork* part;
+    AtFork* object;
   };
-  std::vector<Part> parts;  // by level
+  std::vector<Handler> handlers;  // by level
 };
 
 constinit std::atomic<int64_t> g_generation{0};
@@ -30,19 +30,19 @@ Registry& registry();
 void prepare() {
   Registry& all = registry();
   all.mutex.lock();
-  for (auto it = all.parts.rbegin(); it != all.parts.rend(); ++it) it->part->before();
+  for (auto it = all.handlers.rbegin(); it != all.handlers.rend(); ++it) it->object->before();
 }
 
 void parent() {
   Registry& all = registry();
-  for (const Registry::Part& each : all.parts) each.part->in_parent();
+  for (const Registry::Handler& each : all.handlers) each.object->in_parent();
   all.mutex.unlock();
 }
 
 void child() {
   Registry& all = registry();
-  g_generation.fetch_add(1, std::memory_order_acq_rel);  // first: every part must see the new number
-  for (const Registry::Part& each : all.parts) each.part->in_child();
+  g_generation.fetch_add(1, std::memory_order_acq_rel);  // first: every handler must see the new number
+  for (const Registry::Handler& each : all.handlers) each.object->in_child();
   all.mutex.unlock();
 }
 
@@ -64,7 +64,7 @@ Registry& registry() {
 AtFork::AtFork(int level) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  all.parts.insert(std::ranges::upper_bound(all.parts, level, {}, &Registry::Part::level), {level, this});
+  all.handlers.insert(std::ranges::upper_bound(all.handlers, level, {}, &Registry::Handler::level), {level, this});
 }
 
 int64_t fork_generation() noexcept { return g_generation.load(std::memory_order_acquire); }

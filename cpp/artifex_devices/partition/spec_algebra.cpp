@@ -167,14 +167,14 @@ ShardedAxes contract_specs(std::string_view operation, const AbstractMesh& mesh,
 namespace {
 
 /// Neighbouring dimensions, old and new, whose sizes have the same product. Dimensions of size 1 are in no group.
-struct Group {
+struct DimensionGroup {
   std::vector<int64_t> from;
   std::vector<int64_t> to;
 };
 
 /// The smallest groups. Example: (4, 1, 6) to (2, 2, 6) is {0} to {0, 1} and {2} to {2}.
-std::vector<Group> groups_of(const Dims& from, const Dims& to) {
-  std::vector<Group> groups;
+std::vector<DimensionGroup> dimension_groups(const Dims& from, const Dims& to) {
+  std::vector<DimensionGroup> groups;
   int64_t left = 1;
   int64_t right = 1;
   int64_t next = 0;
@@ -270,7 +270,7 @@ ShardedAxes reshape_spec(const AbstractMesh& mesh, Uneven uneven, const Partitio
     if (parts_over(mesh, axes[d]) == 1 || from[static_cast<int64_t>(d)] != 1) continue;
     problems.push_back(fmt::format("dimension {} of size 1 is sharded over {}", d, axes_text(axes[d])));
   }
-  for (const Group& group : groups_of(from, to)) {
+  for (const DimensionGroup& group : dimension_groups(from, to)) {
     ShardedAxes own;
     Dims old_sizes;
     Dims new_sizes;

@@ -21,18 +21,18 @@ constexpr double kTile = 24;
 constexpr double kBoxShape = 1.7;  // preferred width / height of a box with many children
 
 /// One box or tile and its contents.
-struct Part {
+struct Frame {
   std::vector<std::string> titles;  // outermost first
   std::string label;                // of a tile, which has no titles
   std::string tooltip;
   int64_t colour = -1;
-  std::vector<Part> memory;
-  std::vector<Part> hardware;
-  std::vector<Part> parts;
+  std::vector<Frame> memory;
+  std::vector<Frame> hardware;
+  std::vector<Frame> frames;
   double x = 0, y = 0, width = 0, height = 0;  // position is relative to the enclosing box
 
   bool is_tile() const { return titles.empty(); }
-  bool is_empty() const { return memory.empty() && hardware.empty() && parts.empty(); }
+  bool is_empty() const { return memory.empty() && hardware.empty() && frames.empty(); }
 };
 
 class MachinePicture {
@@ -48,7 +48,7 @@ class MachinePicture {
 
   std::string draw() {
     size_t at = 0;
-    Part root = read(at);
+    Frame root = read(at);
     arrange(root);
     const std::string title = heading();
     SvgDocument document(title);
@@ -80,43 +80,43 @@ class MachinePicture {
   }
 
   // Reads the object at index `at` and its descendants, and advances `at` past them.
-  Part read(size_t& at) {
+  Frame read(size_t& at) {
     const MachineObject& object = objects_[at++];
-    Part part;
-    part.tooltip = tooltip_of(object);
-    part.titles = {title_of(object)};
+    Frame frame;
+    frame.tooltip = tooltip_of(object);
+    frame.titles = {title_of(object)};
     if (object.type == "PU") {
-      part.label = fmt::format("{}", object.os_index >= 0 ? object.os_index : object.logical_index);
-      part.titles.clear();
-      part.colour = device_of(object.cpus);
+      frame.label = fmt::format("{}", object.os_index >= 0 ? object.os_index : object.logical_index);
+      frame.titles.clear();
+      frame.colour = device_of(object.cpus);
       skip_below(at, object.depth);
-      return part;
+      return frame;
     }
     if (object.type == "NUMANode") {
-      part.label = title_of(object);
-      part.titles.clear();
+      frame.label = title_of(object);
+      frame.titles.clear();
       const auto found = device_of_node_.find(object.logical_index);
-      if (found != device_of_node_.end()) part.colour = found->second;
+      if (found != device_of_node_.end()) frame.colour = found->second;
       skip_below(at, object.depth);
-      return part;
+      return frame;
     }
     while (at < objects_.size() && objects_[at].depth > object.depth) {
       const MachineObject& child = objects_[at];
       if (child.type == "NUMANode") {
-        part.memory.push_back(read(at));
+        frame.memory.push_back(read(at));
       } else if (child.type == "Bridge" || child.type == "PCIDev" || child.type == "OSDev" || child.type == "Misc") {
-        read_hardware(at, part.hardware);
+        read_hardware(at, frame.hardware);
       } else if (child.type == "PU" && cells_left_ == 0) {
         ++left_out_;
         skip_below(++at, child.depth);
       } else {
         if (child.type == "PU") --cells_left_;
-        Part below = read(at);
-        if (below.is_tile() || !below.is_empty()) part.parts.push_back(std::move(below));
+        Frame below = read(at);
+        if (below.is_tile() || !below.is_empty()) frame.frames.push_back(std::move(below));
       }
     }
-    merge_chain(part);
-    return part;
+    merge_chain(frame);
+    return frame;
   }
 
   void skip_below(size_t& at, int depth) const {
@@ -124,14 +124,14 @@ class MachinePicture {
   }
 
   // Reads a bridge or PCI device and all devices behind it: one tile for each that the operating system named.
-  void read_hardware(size_t& at, std::vector<Part>& into) const {
+  void read_hardware(size_t& at, std::vector<Frame>& into) const {
     const int depth = objects_[at].depth;
     std::vector<std::string> names;
     std::string model;
     std::string address;
     const auto finish = [&] {
       if (!names.empty()) {
-        Part tile;
+        Frame tile;
         tile.label = fmt::format("{}", fmt::join(names, " "));
         if (!model.empty()) tile.label = fmt::format("{}: {}", tile.label, model);
         tile.tooltip = address.empty() ? tile.label : fmt::format("{} at {}", tile.label, address);
@@ -151,14 +151,14 @@ class MachinePicture {
     finish();
   }
 
-  // A part that contains only one other part, and no memory or hardware, adds its title to that part's box.
-  static void merge_chain(Part& part) {
-    if (!part.memory.empty() || !part.hardware.empty()) return;
-    if (part.parts.size() != 1 || part.parts[0].is_tile()) return;
-    Part inner = std::move(part.parts[0]);
-    inner.titles.insert(inner.titles.begin(), part.titles.begin(), part.titles.end());
-    inner.tooltip = part.tooltip + "; " + inner.tooltip;
-    part = std::move(inner);
+  // A frame that contains only one other frame, and no memory or hardware, adds its title to that frame's box.
+  static void merge_chain(Frame& frame) {
+    if (!frame.memory.empty() || !frame.hardware.empty()) return;
+    if (frame.frames.size() != 1 || frame.frames[0].is_tile()) return;
+    Frame inner = std::move(frame.frames[0]);
+    inner.titles.insert(inner.titles.begin(), frame.titles.begin(), frame.titles.end());
+    inner.tooltip = frame.tooltip + "; " + inner.tooltip;
+    frame = std::move(inner);
   }
 
   static std::string title_of(const MachineObject& object) {
@@ -184,59 +184,60 @@ class MachinePicture {
     return text;
   }
 
-  // Computes the size of a part and the positions of its contents.
-  static void arrange(Part& part) {
-    if (part.is_tile()) {
-      part.width = std::max(kTile, SvgDocument::label_width(text_width(part.label)));
-      part.height = kTile;
+  // Computes the size of a frame and the positions of its contents.
+  static void arrange(Frame& frame) {
+    if (frame.is_tile()) {
+      frame.width = std::max(kTile, SvgDocument::label_width(text_width(frame.label)));
+      frame.height = kTile;
       return;
     }
     double y = kGap;
-    for (const std::string& title : part.titles) {
-      part.width = std::max(part.width, SvgDocument::label_width(text_width(title)) + 2 * kGap);
+    for (const std::string& title : frame.titles) {
+      frame.width = std::max(frame.width, SvgDocument::label_width(text_width(title)) + 2 * kGap);
       y += SvgDocument::kLineHeight;
     }
-    for (std::vector<Part>* each : {&part.memory, &part.hardware, &part.parts}) place_grid(*each, y, part.width, y);
-    stretch_columns(part);
-    part.height = y;
+    for (std::vector<Frame>* each : {&frame.memory, &frame.hardware, &frame.frames})
+      place_grid(*each, y, frame.width, y);
+    stretch_columns(frame);
+    frame.height = y;
   }
 
   // Memory and hardware in a single column take the full width of their box.
-  static void stretch_columns(Part& part) {
-    for (std::vector<Part>* each : {&part.memory, &part.hardware}) {
-      const bool is_column = std::ranges::all_of(*each, [](const Part& tile) { return tile.x == kGap; });
-      for (Part& tile : *each) tile.width = is_column ? part.width - 2 * kGap : tile.width;
+  static void stretch_columns(Frame& frame) {
+    for (std::vector<Frame>* each : {&frame.memory, &frame.hardware}) {
+      const bool is_column = std::ranges::all_of(*each, [](const Frame& tile) { return tile.x == kGap; });
+      for (Frame& tile : *each) tile.width = is_column ? frame.width - 2 * kGap : tile.width;
     }
   }
 
-  // Arranges parts in rows below `top`. Widens `width` to hold them and sets `end` to where the next row may begin.
-  static void place_grid(std::vector<Part>& parts, double top, double& width, double& end) {
-    if (parts.empty()) return;
+  // Arranges frames in rows below `top`. Widens `width` to hold them and sets `end` to where the next row may begin.
+  static void place_grid(std::vector<Frame>& frames, double top, double& width, double& end) {
+    if (frames.empty()) return;
     double widest = 0;
     double highest = 0;
-    for (Part& part : parts) {
-      arrange(part);
-      widest = std::max(widest, part.width);
-      highest = std::max(highest, part.height);
+    for (Frame& frame : frames) {
+      arrange(frame);
+      widest = std::max(widest, frame.width);
+      highest = std::max(highest, frame.height);
     }
-    const size_t count = parts.size();
+    const size_t count = frames.size();
     const double best = std::sqrt(static_cast<double>(count) * kBoxShape * (highest + kGap) / (widest + kGap));
     size_t columns = std::clamp<size_t>(static_cast<size_t>(std::lround(best)), 1, count);
     for (const size_t other : {columns + 1, columns - 1}) {  // full rows look better
       if (count % columns != 0 && other > 0 && count % other == 0) columns = other;
     }
     double y = top;
-    for (size_t first = 0; first < parts.size(); first += columns) {
+    for (size_t first = 0; first < frames.size(); first += columns) {
       double row = 0;
-      for (size_t i = first; i < std::min(first + columns, parts.size()); ++i) {
-        parts[i].x = kGap + static_cast<double>(i - first) * (widest + kGap);
-        parts[i].y = y;
-        parts[i].width = widest;
-        row = std::max(row, parts[i].height);
+      for (size_t i = first; i < std::min(first + columns, frames.size()); ++i) {
+        frames[i].x = kGap + static_cast<double>(i - first) * (widest + kGap);
+        frames[i].y = y;
+        frames[i].width = widest;
+        row = std::max(row, frames[i].height);
       }
-      for (size_t i = first; i < std::min(first + columns, parts.size()); ++i) {
-        parts[i].height = row;
-        stretch_columns(parts[i]);
+      for (size_t i = first; i < std::min(first + columns, frames.size()); ++i) {
+        frames[i].height = row;
+        stretch_columns(frames[i]);
       }
       y += row + kGap;
     }
@@ -244,21 +245,21 @@ class MachinePicture {
     end = y;
   }
 
-  static void add(SvgDocument& document, const Part& part, double left, double top) {
-    const double x = left + part.x;
-    const double y = top + part.y;
-    if (part.is_tile()) {
-      document.tile(x, y, part.width, part.height, part.colour, part.label, part.tooltip);
+  static void add(SvgDocument& document, const Frame& frame, double left, double top) {
+    const double x = left + frame.x;
+    const double y = top + frame.y;
+    if (frame.is_tile()) {
+      document.tile(x, y, frame.width, frame.height, frame.colour, frame.label, frame.tooltip);
       return;
     }
-    document.box(x, y, part.width, part.height, part.tooltip);
+    document.box(x, y, frame.width, frame.height, frame.tooltip);
     double line = y + kGap;
-    for (const std::string& title : part.titles) {
+    for (const std::string& title : frame.titles) {
       document.text(x + kGap, line + SvgDocument::kLineHeight / 2 - kGap / 2, SvgDocument::Anchor::kStart, title, true);
       line += SvgDocument::kLineHeight;
     }
-    for (const std::vector<Part>* each : {&part.memory, &part.hardware, &part.parts}) {
-      for (const Part& inner : *each) add(document, inner, x, y);
+    for (const std::vector<Frame>* each : {&frame.memory, &frame.hardware, &frame.frames}) {
+      for (const Frame& inner : *each) add(document, inner, x, y);
     }
   }
 

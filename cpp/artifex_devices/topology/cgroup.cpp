@@ -93,9 +93,9 @@ void tighten(std::optional<T>& limit, T value, std::string& from, const std::str
 }
 
 // Reads the files of one group after another.
-class GroupReader {
+class CgroupReader {
  public:
-  explicit GroupReader(CgroupReport& report) : report_(report) {}
+  explicit CgroupReader(CgroupReport& report) : report_(report) {}
 
   void read(const std::string& group, const std::string& controllers) {
     if (controllers.empty()) {
@@ -185,7 +185,7 @@ std::string below_mount(const std::string& path, const std::string& mounted) {
 
 CgroupReport read_cgroup_report(const std::string& root) {
   CgroupReport report;
-  GroupReader reader(report);
+  CgroupReader reader(report);
   const std::vector<Mount> mounts = read_mounts(root, report.problems);
   const std::string list = root + "/proc/self/cgroup";
   const KernelFile file = read_kernel_file(list);

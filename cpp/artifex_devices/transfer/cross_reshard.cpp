@@ -132,49 +132,50 @@ void CrossReshard::find_owners() {
 }
 
 template <class F>
-void CrossReshard::for_parts(const Parts& parts, F&& f) const {
-  int64_t skipped = parts.skipped;
-  int64_t left = parts.count < 0 ? INT64_MAX : parts.count;
-  const std::vector<PlaceId>& buffers = buffers_of_[parts.receiver];
-  const bool all_are_sent = holds_its_cuts_[parts.sender];
+void CrossReshard::for_boxes(const MessageBoxes& message, F&& f) const {
+  int64_t skipped = message.skipped;
+  int64_t left = message.count < 0 ? INT64_MAX : message.count;
+  const std::vector<PlaceId>& buffers = buffers_of_[message.receiver];
+  const bool all_are_sent = holds_its_cuts_[message.sender];
   std::vector<IndexDomain> pieces;
-  for (size_t b = parts.first; b < buffers.size() && left > 0; ++b) {
+  for (size_t b = message.first; b < buffers.size() && left > 0; ++b) {
     const auto is_sent = [&](TileId tile) {
-      return from_.places[plan_->source_of(tile, buffers[b])].process == parts.sender;
+      return from_.places[plan_->source_of(tile, buffers[b])].process == message.sender;
     };
     // Calls f for consecutive entries, without those to be left out.
-    const auto emit = [&](Part part, int64_t count) {
+    const auto emit = [&](BoxSequence boxes, int64_t count) {
       const int64_t out = std::min(skipped, count);
       skipped -= out;
-      part.count = std::min(count - out, left);
-      left -= part.count;
-      part.tile = part.tile + out * part.tile_step;
-      if (out > 0) part.box.origin[part.dimension] += out * part.box.shape[part.dimension];
-      if (part.count > 0) f(std::as_const(part), b);
+      boxes.count = std::min(count - out, left);
+      left -= boxes.count;
+      boxes.tile = boxes.tile + out * boxes.tile_step;
+      if (out > 0) boxes.box.origin[boxes.dimension] += out * boxes.box.shape[boxes.dimension];
+      if (boxes.count > 0) f(std::as_const(boxes), b);
     };
-    for (ReshardRuns runs(*plan_, buffers[b], &cuts_of_[parts.sender]); left > 0 && runs.next();) {
+    for (ReshardRuns runs(*plan_, buffers[b], &cuts_of_[message.sender]); left > 0 && runs.next();) {
       const ReshardRun& run = runs.run();
       for (int64_t i = 0, end = 0; i < run.count; i = end + 1) {
         end = all_are_sent ? run.count : i;
         while (end < run.count && is_sent(run.tile + end * run.tile_step)) ++end;
         if (end == i) continue;
-        Part part{run.tile + i * run.tile_step, run.tile_step, buffers[b], run.dimension, run.box, run.bytes, 1};
-        if (i > 0) part.box.origin[run.dimension] += i * run.box.shape[run.dimension];
+        BoxSequence boxes{
+            run.tile + i * run.tile_step, run.tile_step, buffers[b], run.dimension, run.box, run.bytes, 1};
+        if (i > 0) boxes.box.origin[run.dimension] += i * run.box.shape[run.dimension];
         if (run.bytes <= kMessageBytes) {
-          emit(std::move(part), end - i);
+          emit(std::move(boxes), end - i);
           continue;
         }
         for (int64_t k = i; k < end; ++k) {
           pieces.clear();
-          cut(part.box, itemsize_, kMessageBytes, &pieces);
+          cut(boxes.box, itemsize_, kMessageBytes, &pieces);
           for (IndexDomain& piece : pieces) {
-            Part one = part;
+            BoxSequence one = boxes;
             one.bytes = piece.volume() * itemsize_;
             one.box = std::move(piece);
             emit(std::move(one), 1);
           }
-          part.tile = part.tile + run.tile_step;
-          if (k + 1 < end) part.box.origin[run.dimension] += run.box.shape[run.dimension];
+          boxes.tile = boxes.tile + run.tile_step;
+          if (k + 1 < end) boxes.box.origin[run.dimension] += run.box.shape[run.dimension];
         }
       }
     }
@@ -185,22 +186,22 @@ void CrossReshard::for_parts(const Parts& parts, F&& f) const {
 void CrossReshard::split(int sender, int receiver) {
   const bool is_send = sender == client()->process_index();
   std::vector<Message>& messages = is_send ? sends_ : receives_;
-  std::vector<Parts>& all = is_send ? send_parts_ : receive_parts_;
+  std::vector<MessageBoxes>& all = is_send ? send_boxes_ : receive_boxes_;
   bool is_open = false;
   size_t buffer = 0;
-  int64_t number = 0;  // of the part among those into its buffer
-  for_parts({sender, receiver, 0, 0, -1}, [&](const Part& part, size_t b) {
+  int64_t number = 0;  // of the next box among those into its buffer
+  for_boxes({sender, receiver, 0, 0, -1}, [&](const BoxSequence& boxes, size_t b) {
     number = b == buffer ? number : 0;
     buffer = b;
-    for (int64_t left = part.count; left > 0;) {
-      int64_t taken = is_open ? std::min(left, (kMessageBytes - messages.back().bytes) / part.bytes) : 0;
+    for (int64_t left = boxes.count; left > 0;) {
+      int64_t taken = is_open ? std::min(left, (kMessageBytes - messages.back().bytes) / boxes.bytes) : 0;
       if (taken == 0) {
         messages.push_back({is_send ? receiver : sender, 0});
         all.push_back({sender, receiver, b, number, 0});
         is_open = true;
-        taken = std::clamp<int64_t>(kMessageBytes / part.bytes, 1, left);
+        taken = std::clamp<int64_t>(kMessageBytes / boxes.bytes, 1, left);
       }
-      messages.back().bytes += taken * part.bytes;
+      messages.back().bytes += taken * boxes.bytes;
       all.back().count += taken;
       number += taken;
       left -= taken;
@@ -236,72 +237,72 @@ void CrossReshard::begin() {
   moved_ = execute_plan(*source_, sharding_, options_, plan_, from_, to_);
 }
 
-CrossReshard::Place CrossReshard::place(const Part& part, Side side) const {
+CrossReshard::Place CrossReshard::place(const BoxSequence& boxes, Side side) const {
   const bool is_from = side == kFrom;
   const WorldPlaces& places = is_from ? from_ : to_;
-  const PlaceId number = is_from ? plan_->source_of(part.tile, part.destination) : part.destination;
+  const PlaceId number = is_from ? plan_->source_of(boxes.tile, boxes.destination) : boxes.destination;
   const IndexDomain tile = (is_from ? from_domains_ : to_domains_).domain(places.places[number].tile);
   const Layout* layout = is_from ? source_->layout().get() : layout_.get();
   const BufferId mine = places.local_buffers[number];
   Place found{is_from ? held_[mine] : moved_.storage->buffer(mine), buffer_strides(layout, tile.shape, itemsize_),
               client()->device(places.places[number].device)->lane()};
-  for (int64_t d = 0; d < part.box.rank(); ++d) {
-    found.memory.offset += (part.box.origin[d] - tile.origin[d]) * found.strides[d];
+  for (int64_t d = 0; d < boxes.box.rank(); ++d) {
+    found.memory.offset += (boxes.box.origin[d] - tile.origin[d]) * found.strides[d];
   }
   return found;
 }
 
-BufferRef CrossReshard::in_place(const Parts& parts, Side side) const {
-  if (parts.count != 1) return {};
+BufferRef CrossReshard::in_place(const MessageBoxes& message, Side side) const {
+  if (message.count != 1) return {};
   BufferRef found;
-  for_parts(parts, [&](const Part& part, size_t) {
-    Place at_side = place(part, side);
+  for_boxes(message, [&](const BoxSequence& boxes, size_t) {
+    Place at_side = place(boxes, side);
     const bool is_readable = at_side.memory.block->is_host_readable();
-    if (is_readable && is_dense(part.box.shape, at_side.strides, itemsize_)) found = std::move(at_side.memory);
+    if (is_readable && is_dense(boxes.box.shape, at_side.strides, itemsize_)) found = std::move(at_side.memory);
   });
   return found;
 }
 
 template <class Sink>
-void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed, Sink&& sink) const {
-  for_parts(parts, [&](const Part& part, size_t) {
-    const Place first = place(part, side);
-    const Dims dense = row_major_strides(part.box.shape, itemsize_);
+void CrossReshard::copy(const MessageBoxes& message, Side side, std::byte* packed, Sink&& sink) const {
+  for_boxes(message, [&](const BoxSequence& boxes, size_t) {
+    const Place first = place(boxes, side);
+    const Dims dense = row_major_strides(boxes.box.shape, itemsize_);
     if (side == kTo) {  // in one tile of the destination
-      sink.begin({part.box.shape, first.strides, dense, itemsize_, 0, first.lane});
-      const int64_t step = part.count > 1 ? part.box.shape[part.dimension] * first.strides[part.dimension] : 0;
-      sink.add(BoxRun{first.memory.device_data(), packed, part.count, step, part.bytes});
-      packed += part.count * part.bytes;
+      sink.begin({boxes.box.shape, first.strides, dense, itemsize_, 0, first.lane});
+      const int64_t step = boxes.count > 1 ? boxes.box.shape[boxes.dimension] * first.strides[boxes.dimension] : 0;
+      sink.add(BoxRun{first.memory.device_data(), packed, boxes.count, step, boxes.bytes});
+      packed += boxes.count * boxes.bytes;
       return;
     }
-    sink.begin({part.box.shape, dense, first.strides, itemsize_, 0, first.lane});
+    sink.begin({boxes.box.shape, dense, first.strides, itemsize_, 0, first.lane});
     const auto start = [&](int64_t i) {
-      const TileId tile = part.tile + i * part.tile_step;
+      const TileId tile = boxes.tile + i * boxes.tile_step;
       if (std::byte* const only = only_buffer_[tile]) return only;
-      return held_[from_.local_buffers[plan_->source_of(tile, part.destination)]].device_data();
+      return held_[from_.local_buffers[plan_->source_of(tile, boxes.destination)]].device_data();
     };
     const int64_t offset = first.memory.device_data() - start(0);  // the same in each tile
-    for (int64_t i = 0; i < part.count; ++i, packed += part.bytes) sink.add(packed, start(i) + offset);
+    for (int64_t i = 0; i < boxes.count; ++i, packed += boxes.bytes) sink.add(packed, start(i) + offset);
   });
 }
 
-void CrossReshard::copy(const Parts& parts, Side side, std::byte* packed) const {
+void CrossReshard::copy(const MessageBoxes& message, Side side, std::byte* packed) const {
   // A message of many boxes has small ones: to list them would take longer than to copy them.
   if (client()->copy_engine() == nullptr &&
-      parts.count > PlannedCopies::most_listed.load(std::memory_order_relaxed) / 32) {
+      message.count > PlannedCopies::most_listed.load(std::memory_order_relaxed) / 32) {
     CopyChain chain;
-    copy(parts, side, packed, chain);
+    copy(message, side, packed, chain);
     return chain.flush();
   }
   CopyBatch batch;
-  copy(parts, side, packed, CopyLister(&batch));
+  copy(message, side, packed, CopyLister(&batch));
   client()->executor().run(batch);
 }
 
-void CrossReshard::pack(int64_t i, std::byte* packed) const { copy(send_parts_[i], kFrom, packed); }
+void CrossReshard::pack(int64_t i, std::byte* packed) const { copy(send_boxes_[i], kFrom, packed); }
 
 void CrossReshard::unpack(int64_t i, const std::byte* packed) const {
-  copy(receive_parts_[i], kTo, const_cast<std::byte*>(packed));  // only read on this way
+  copy(receive_boxes_[i], kTo, const_cast<std::byte*>(packed));  // only read on this way
 }
 
 ArrayRef CrossReshard::finish() {

@@ -54,8 +54,8 @@ class CrossReshard {
   const std::vector<Message>& receives() const noexcept { return receives_; }
   /// The message's bytes in the source, or their place in the result, if they are contiguous there; else without a
   /// block: they must be packed or unpacked.
-  BufferRef send_in_place(int64_t i) const { return in_place(send_parts_[i], kFrom); }
-  BufferRef receive_in_place(int64_t i) const { return in_place(receive_parts_[i], kTo); }
+  BufferRef send_in_place(int64_t i) const { return in_place(send_boxes_[i], kFrom); }
+  BufferRef receive_in_place(int64_t i) const { return in_place(receive_boxes_[i], kTo); }
   /// Between the buffers and `packed`, which has the message's bytes.
   void pack(int64_t i, std::byte* packed) const;
   void unpack(int64_t i, const std::byte* packed) const;
@@ -67,7 +67,7 @@ class CrossReshard {
   enum Side : uint8_t { kFrom, kTo };
   /// Consecutive boxes of one shape along one dimension, each from the same place of a different source tile; or a
   /// piece of a box that is longer than a message.
-  struct Part {
+  struct BoxSequence {
     TileId tile;  // of the source, that the first box is read from
     int64_t tile_step = 0;
     PlaceId destination;
@@ -76,7 +76,7 @@ class CrossReshard {
     int64_t bytes = 0;  // of one box
     int64_t count = 1;
   };
-  /// The memory of a part on one side.
+  /// The memory of the first box on one side.
   struct Place {
     BufferRef memory;
     Dims strides;
@@ -84,7 +84,7 @@ class CrossReshard {
   };
   /// The boxes of one message: `count` of those from the sender to the receiver, in the order of the plan, after the
   /// first `skipped` of those into the receiver's buffer `first`.
-  struct Parts {
+  struct MessageBoxes {
     int sender = 0;
     int receiver = 0;
     size_t first = 0;  // in buffers_of_[receiver]
@@ -94,15 +94,15 @@ class CrossReshard {
   void find_processes();
   void find_owners();
   void split(int sender, int receiver);
-  /// Calls `f(const Part&, size_t buffer)` for the boxes of a message: `buffer` as in Parts::first. With a count of -1,
-  /// for all boxes from the sender to the receiver.
+  /// Calls `f(const BoxSequence&, size_t buffer)` for the boxes of a message: `buffer` as in MessageBoxes::first. With
+  /// a count of -1, for all boxes from the sender to the receiver.
   template <class F>
-  void for_parts(const Parts& parts, F&& f) const;
+  void for_boxes(const MessageBoxes& message, F&& f) const;
   template <class Sink>
-  void copy(const Parts& parts, Side side, std::byte* packed, Sink&& sink) const;
-  void copy(const Parts& parts, Side side, std::byte* packed) const;
-  Place place(const Part& part, Side side) const;
-  BufferRef in_place(const Parts& parts, Side side) const;
+  void copy(const MessageBoxes& message, Side side, std::byte* packed, Sink&& sink) const;
+  void copy(const MessageBoxes& message, Side side, std::byte* packed) const;
+  Place place(const BoxSequence& boxes, Side side) const;
+  BufferRef in_place(const MessageBoxes& message, Side side) const;
 
   ArrayRef source_;
   ShardingRef sharding_;
@@ -120,8 +120,8 @@ class CrossReshard {
   std::vector<int> processes_;
   std::vector<Message> sends_;
   std::vector<Message> receives_;
-  std::vector<Parts> send_parts_;
-  std::vector<Parts> receive_parts_;
+  std::vector<MessageBoxes> send_boxes_;
+  std::vector<MessageBoxes> receive_boxes_;
   BufferRefs held_;                           // of the source
   IdVector<TileId, std::byte*> only_buffer_;  // of the source: the memory of its one buffer, null unless that is here
   PendingStorage moved_;

@@ -72,32 +72,32 @@ void TraceRecording::take_span(const TraceEvent& event) noexcept {
 void TraceRecording::take_transfer(const RecordedTransfer& transfer) noexcept {
   const TransferRun& run = transfer.run;
   if (run.begin_ns == 0) return;
-  struct Part {
+  struct Received {
     int64_t bytes = 0;
     std::string routes;
   };
   try {
     int64_t planned = 0;
-    std::map<std::string, Part> parts;  // by the device that receives, or that the host reads
+    std::map<std::string, Received> devices;  // by the device that receives, or that the host reads
     const bool is_get = transfer.direction == TransferDirection::kDeviceToHost;
     for (const auto& [ends, bytes] : transfer.bytes) {
-      auto& [part_bytes, routes] = parts[(is_get ? ends.first : ends.second).name];
-      part_bytes += bytes;
+      auto& [received, routes] = devices[(is_get ? ends.first : ends.second).name];
+      received += bytes;
       routes.append(routes.empty() ? "" : ", ").append(ends.first.name).append(" -> ").append(ends.second.name);
       planned += bytes;
     }
-    for (const auto& [device, part] : parts) {
+    for (const auto& [device, received] : devices) {
       // The copies of a transfer end together; what they write is counted for all of them.
-      const int64_t moved = run.bytes == planned ? part.bytes : run.bytes * part.bytes / planned;
+      const int64_t moved = run.bytes == planned ? received.bytes : run.bytes * received.bytes / planned;
       const bool is_added = add({.kind = TraceKind::kTransfer,
                                  .process = transfer.process,
                                  .device = device,
                                  .thread = trace_thread(),
                                  .name = std::string(to_string(transfer.direction)),
-                                 .detail = part.routes,
+                                 .detail = received.routes,
                                  .begin_ns = run.begin_ns,
                                  .end_ns = run.ready ? 0 : clock_ns(),
-                                 .planned_bytes = part.bytes,
+                                 .planned_bytes = received.bytes,
                                  .moved_bytes = run.ready ? 0 : moved,
                                  .file = transfer.line.file,
                                  .line = transfer.line.line});

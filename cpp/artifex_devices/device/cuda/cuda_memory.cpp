@@ -97,15 +97,15 @@ void CudaMemory::give_to_driver(uint64_t address) noexcept {
   static_cast<void>(driver->pop_context(&ours));
 }
 
-CudaMemory::Parts::iterator CudaMemory::add_free(uint64_t address, int64_t bytes) {
-  const auto part = parts_.emplace(address, Part{bytes}).first;
+CudaMemory::Extents::iterator CudaMemory::add_free(uint64_t address, int64_t bytes) {
+  const auto extent = extents_.emplace(address, Extent{bytes}).first;
   try {
     by_size_.emplace(bytes, address);
   } catch (...) {
-    parts_.erase(part);
+    extents_.erase(extent);
     throw;
   }
-  return part;
+  return extent;
 }
 
 std::map<uint64_t, CudaMemory::Region>::iterator CudaMemory::region_of(uint64_t address) noexcept {
@@ -117,12 +117,12 @@ uint64_t CudaMemory::add_region(int64_t bytes, bool is_reserved) {
   if (address == 0) return 0;
   try {
     const std::lock_guard lock(mutex_);
-    const auto part = add_free(address, bytes);
+    const auto extent = add_free(address, bytes);
     try {
       regions_[address] = {bytes, 0, is_reserved};
     } catch (...) {
       by_size_.erase({bytes, address});
-      parts_.erase(part);
+      extents_.erase(extent);
       throw;
     }
     stats_.bytes_mapped += bytes;
@@ -134,15 +134,15 @@ uint64_t CudaMemory::add_region(int64_t bytes, bool is_reserved) {
   return address;
 }
 
-/// The smallest free part that fits; 0 without one.
+/// The smallest free extent that fits; 0 without one.
 uint64_t CudaMemory::take_from_regions(int64_t bytes) {
   const auto found = by_size_.lower_bound({bytes, 0});
   if (found == by_size_.end()) return 0;
   const auto [room, address] = *found;
   if (room > bytes) add_free(address + static_cast<uint64_t>(bytes), room - bytes);
-  Part& part = parts_.at(address);
-  part.bytes = bytes;
-  part.size = by_size_.extract(found);
+  Extent& extent = extents_.at(address);
+  extent.bytes = bytes;
+  extent.size = by_size_.extract(found);
   region_of(address)->second.in_use += bytes;
   return address;
 }
@@ -172,24 +172,24 @@ void CudaMemory::give_to_regions(uint64_t address, bool to_driver) noexcept {
     const std::lock_guard lock(mutex_);
     const auto region = region_of(address);
     const uint64_t region_end = region->first + static_cast<uint64_t>(region->second.bytes);
-    auto part = parts_.find(address);
-    Sizes::node_type size = std::move(part->second.size);
-    region->second.in_use -= part->second.bytes;
-    // Free neighbours in the same region become one part with it.
-    const auto next = std::next(part);
-    if (next != parts_.end() && next->first < region_end && next->second.is_free()) {
+    auto extent = extents_.find(address);
+    Sizes::node_type size = std::move(extent->second.size);
+    region->second.in_use -= extent->second.bytes;
+    // Free neighbours in the same region become one extent with it.
+    const auto next = std::next(extent);
+    if (next != extents_.end() && next->first < region_end && next->second.is_free()) {
       by_size_.erase({next->second.bytes, next->first});
-      part->second.bytes += next->second.bytes;
-      parts_.erase(next);
+      extent->second.bytes += next->second.bytes;
+      extents_.erase(next);
     }
-    if (part->first > region->first && std::prev(part)->second.is_free()) {
-      const auto before = std::prev(part);
+    if (extent->first > region->first && std::prev(extent)->second.is_free()) {
+      const auto before = std::prev(extent);
       by_size_.erase({before->second.bytes, before->first});
-      before->second.bytes += part->second.bytes;
-      parts_.erase(part);
-      part = before;
+      before->second.bytes += extent->second.bytes;
+      extents_.erase(extent);
+      extent = before;
     }
-    size.value() = {part->second.bytes, part->first};
+    size.value() = {extent->second.bytes, extent->first};
     by_size_.insert(std::move(size));
     if (region->second.in_use == 0 && to_driver && !region->second.is_reserved) {
       empty = region->first;
@@ -202,7 +202,7 @@ void CudaMemory::give_to_regions(uint64_t address, bool to_driver) noexcept {
 void CudaMemory::forget_region(std::map<uint64_t, Region>::iterator region) noexcept {
   const auto [address, described] = *region;
   by_size_.erase({described.bytes, address});
-  parts_.erase(address);
+  extents_.erase(address);
   stats_.bytes_mapped -= described.bytes;
   regions_.erase(region);
 }

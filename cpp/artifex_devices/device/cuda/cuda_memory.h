@@ -18,7 +18,7 @@ namespace artifex_devices {
 /// Memory of one GPU, or host memory that its copy engines reach without staging (kind pinned_host). Thread-safe.
 ///
 /// The kinds of AllocatorOptions: kDefault and kBfc take regions of at least 32 MiB from the driver, divide them, and
-/// join neighbouring free parts again. An empty region is returned to the driver when memory is short, and at once
+/// join neighbouring free extents again. An empty region is returned to the driver when memory is short, and at once
 /// for a block that is marked for the system. kPlatform takes each block from the driver. kCudaAsync takes them from
 /// the driver's stream-ordered pool.
 ///
@@ -41,20 +41,20 @@ class CudaMemory final : public MemorySpace {
   void trim() noexcept;
 
  private:
-  using Sizes = std::set<std::pair<int64_t, uint64_t>>;  // bytes and address of free parts
+  using Sizes = std::set<std::pair<int64_t, uint64_t>>;  // bytes and address of free extents
   struct Region {
     int64_t bytes = 0;
     int64_t in_use = 0;
     bool is_reserved = false;  // preallocated: stays
   };
-  /// A part of a region: a block in use, or free memory.
-  struct Part {
+  /// An extent of a region: a block in use, or free memory.
+  struct Extent {
     int64_t bytes = 0;
     Sizes::node_type size = {};  // while in use: its entry of by_size_, because its release must not allocate
 
     bool is_free() const noexcept { return size.empty(); }
   };
-  using Parts = std::map<uint64_t, Part>;
+  using Extents = std::map<uint64_t, Extent>;
 
   CudaMemory(const cuda::Gpu& gpu, MemoryKind kind, AllocatorKind allocator);
   void release(Block* block) noexcept override;
@@ -72,7 +72,7 @@ class CudaMemory final : public MemorySpace {
   void give_to_regions(uint64_t address, bool to_driver) noexcept;
   /// Adds a free region. Takes it from the driver first; returns 0 where that has no memory.
   uint64_t add_region(int64_t bytes, bool is_reserved);
-  Parts::iterator add_free(uint64_t address, int64_t bytes);
+  Extents::iterator add_free(uint64_t address, int64_t bytes);
   std::map<uint64_t, Region>::iterator region_of(uint64_t address) noexcept;
   /// Removes an empty region and returns its address, or 0 without an empty region.
   uint64_t take_empty_region() noexcept;
@@ -82,7 +82,7 @@ class CudaMemory final : public MemorySpace {
   AllocatorKind allocator_;
   mutable Mutex<"CUDA memory"> mutex_;
   std::map<uint64_t, Region> regions_;  // by address
-  Parts parts_;                         // of all regions, by address; without gaps, and no two free ones in a row
+  Extents extents_;                     // of all regions, by address; without gaps, and no two free ones in a row
   Sizes by_size_;                       // the free ones
   MemorySpaceStats stats_;
 };
