@@ -68,6 +68,14 @@ def test_a_function_that_was_renamed_or_moved_is_not_found():
     assert not defines("_spmd/moved.py", "blocks_of")
 
 
+def test_words_are_those_of_the_code():
+    files = [path for pattern in ("cpp/**/*.h", "cpp/**/*.cpp", "python/**/*.py") for path in ROOT.glob(pattern)]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    names = set(re.findall(r"`(\w+)`", PAGES["rules"].split("## Words")[1]))
+    assert len(names) > 20
+    assert sorted(name for name in names if not re.search(rf"\b(class|struct) {name}\b|\b{name}\(", code)) == []
+
+
 def test_the_picture_has_all_rooms():
     picture = CONTRIBUTING.split("```")[1]
     rooms = {room for line in python_rooms.ORDER for room in line if room != "__main__"}
