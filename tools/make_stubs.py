@@ -41,7 +41,7 @@ NUMBERS = {
 BARE = {
     "tuple": "tuple[typing.Any, ...]",
     "list": "list[typing.Any]",
-    "dict": "dict[typing.Any, typing.Any]",
+    "dict": "dict[str, typing.Any]",
     "set": "set[typing.Any]",
     "frozenset": "frozenset[typing.Any]",
     "type": "type[typing.Any]",

@@ -64,12 +64,12 @@ def batch_size_advice(hardware_type: str) -> tuple[int, int, int, int | None, st
         ValueError: `hardware_type` is not a HardwareType's value.
     """
 
-def cache_elements(shape: dict[typing.Any, typing.Any], tokens: int) -> int:
+def cache_elements(shape: dict[str, typing.Any], tokens: int) -> int:
     """
     Returns the number of elements in the KV cache of a sequence of `tokens` tokens.
     """
 
-def cluster_of_device(device: artifex_devices._core.Device) -> artifex_devices._core.Cluster:
+def cluster_of_device(device: artifex_devices._core.Device) -> artifex_devices._core.Cluster | None:
     """
     Returns the Cluster that a device belongs to, or None.
     """
@@ -90,7 +90,7 @@ def copy_terms(
     source: artifex_devices._core.Sharding,
     destination: artifex_devices._core.Sharding,
     cache_bytes: int,
-) -> tuple[typing.Any, ...]:
+) -> tuple[list[float], list[tuple[int, int, int]]]:
     """
     Returns (COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of this process.
     """
@@ -100,13 +100,13 @@ def critical_batch(peak_flops: float, memory_bandwidth: float, weight_bytes: flo
     Returns the batch size from which arithmetic is the limit, if it is far smaller than the weight matrix's sides.
     """
 
-def default_efficiency(cluster: artifex_devices._core.Cluster) -> dict[typing.Any, typing.Any]:
+def default_efficiency(cluster: artifex_devices._core.Cluster) -> dict[str, tuple[float, str]]:
     """
     Returns (number, source) of each factor of a cluster's chip, by name.
     """
 
-def derived_batch_size(hardware: str) -> typing.Any: ...
-def efficiency_mistakes(efficiency: dict[typing.Any, typing.Any]) -> str:
+def derived_batch_size(hardware: str) -> tuple[str, str, int, int, int, str] | None: ...
+def efficiency_mistakes(efficiency: dict[str, typing.Any]) -> str:
     """
     Returns the text of every mistake in factors; empty if there is none.
     """
@@ -148,7 +148,7 @@ def fit_profile(
 
 def fit_relative(
     terms: collections.abc.Sequence[collections.abc.Sequence[float]], seconds: collections.abc.Sequence[float]
-) -> tuple[typing.Any, ...]:
+) -> tuple[list[float], list[float]]:
     """
     Fits non-negative coefficients of terms to measured seconds by least squares of relative errors.
 
@@ -187,7 +187,7 @@ def fits_in_memory(
     Returns whether a configuration on `devices` devices of such hosts fits in the limits of a space.
     """
 
-def ideal_efficiency() -> dict[typing.Any, typing.Any]:
+def ideal_efficiency() -> dict[str, tuple[float, str]]:
     """
     Returns (number, source) of each factor of ideal hardware without losses, by name.
     """
@@ -207,7 +207,7 @@ def mesh_shapes(devices: int, most_axes: int) -> list[list[int]]:
     Returns every list of 1 to `most_axes` factors, each 2 or more, whose product is `devices`; [1] for one device.
     """
 
-def network_of_device(device: artifex_devices._core.Device) -> artifex_devices._core.Cluster:
+def network_of_device(device: artifex_devices._core.Device) -> artifex_devices._core.Cluster | None:
     """
     Returns a Cluster that describes the links between the devices of a device's client, or None if they are unknown.
 
@@ -232,7 +232,7 @@ def plan_collective(
     axes: collections.abc.Sequence[str],
     groups: collections.abc.Sequence[collections.abc.Sequence[int]],
     pairs: collections.abc.Sequence[tuple[int, int]],
-) -> dict[typing.Any, typing.Any]:
+) -> dict[str, typing.Any]:
     """
     Returns a dict of the algorithms for one collective, fastest first, and of its lower bound.
 
@@ -240,11 +240,11 @@ def plan_collective(
     """
 
 def plan_inference(
-    shape: dict[typing.Any, typing.Any],
+    shape: dict[str, typing.Any],
     cluster: artifex_devices._core.Cluster,
-    config: dict[typing.Any, typing.Any],
-    efficiency: dict[typing.Any, typing.Any],
-) -> dict[typing.Any, typing.Any]:
+    config: dict[str, typing.Any],
+    efficiency: dict[str, typing.Any],
+) -> dict[str, typing.Any]:
     """
     Returns a dict of the memory and the seconds of prefill and decoding.
     """
@@ -257,18 +257,18 @@ def plan_reshard(
     cluster: artifex_devices._core.Cluster | None,
     memory_limit: int | None,
     strategy: str | None,
-) -> dict[typing.Any, typing.Any]:
+) -> dict[str, typing.Any]:
     """
     Returns a dict of the plan from one sharding to another, and of the plan by the other strategy.
     """
 
 def plan_step(
-    model: dict[typing.Any, typing.Any],
+    model: dict[str, typing.Any],
     cluster: artifex_devices._core.Cluster,
     mesh: artifex_devices._core.Mesh,
     axis_names: collections.abc.Sequence[str],
     rules: collections.abc.Sequence[int],
-) -> dict[typing.Any, typing.Any]:
+) -> dict[str, typing.Any]:
     """
     Returns a dict of the work, memory and seconds of a step on each device of a mesh.
 
@@ -281,12 +281,12 @@ def plan_step(
     """
 
 def plan_training(
-    shape: dict[typing.Any, typing.Any],
+    shape: dict[str, typing.Any],
     cluster: artifex_devices._core.Cluster,
-    config: dict[typing.Any, typing.Any],
-    efficiency: dict[typing.Any, typing.Any],
+    config: dict[str, typing.Any],
+    efficiency: dict[str, typing.Any],
     devices: int,
-) -> dict[typing.Any, typing.Any]:
+) -> dict[str, typing.Any]:
     """
     Returns a dict of the memory and seconds of a training step on the first `devices` devices of a cluster.
     """
@@ -302,7 +302,7 @@ def profile_parts(
         steps: Number of steps that the spans cover.
     """
 
-def published_efficiency(cluster: artifex_devices._core.Cluster) -> dict[typing.Any, typing.Any]:
+def published_efficiency(cluster: artifex_devices._core.Cluster) -> dict[str, tuple[float, str]]:
     """
     Returns (number, source) of each factor of a cluster's chip, by name, without fits to training runs.
     """
@@ -313,7 +313,7 @@ def reshard_copies(
     source: artifex_devices._core.Sharding,
     destination: artifex_devices._core.Sharding,
     cluster: artifex_devices._core.Cluster | None,
-) -> list[typing.Any]:
+) -> list[tuple[int, int, tuple[tuple[int, int], ...], int]]:
     """
     Returns (source device, destination device, (begin, end) of each dimension, bytes) of every direct copy.
     """
@@ -323,7 +323,7 @@ def reshard_ingress(
     itemsize: int,
     source: artifex_devices._core.Sharding,
     destination: artifex_devices._core.Sharding,
-) -> tuple[typing.Any, ...]:
+) -> tuple[numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[typing.Any]]:
     """
     Returns two int64 ndarrays, with one element for each device of the destination.
 
@@ -346,12 +346,12 @@ def reshard_svg(
     """
 
 def search_training(
-    shape: dict[typing.Any, typing.Any],
+    shape: dict[str, typing.Any],
     cluster: artifex_devices._core.Cluster,
-    space: dict[typing.Any, typing.Any],
-    efficiency: dict[typing.Any, typing.Any],
-    progress: typing.Any,
-) -> dict[typing.Any, typing.Any]:
+    space: dict[str, typing.Any],
+    efficiency: dict[str, typing.Any],
+    progress: collections.abc.Callable[[int], None] | None,
+) -> dict[str, typing.Any]:
     """
     Searches a space for the configurations with the shortest steps.
 
@@ -359,30 +359,30 @@ def search_training(
         dict of lists of configurations (`options`, `front`, `nearest`), and of the numbers of examined configurations.
     """
 
-def shape_parameters(shape: dict[typing.Any, typing.Any]) -> dict[typing.Any, typing.Any]:
+def shape_parameters(shape: dict[str, typing.Any]) -> dict[str, typing.Any]:
     """
     Returns the fields of ShapeParameters, as a dict.
     """
 
-def shape_problems(shape: dict[typing.Any, typing.Any]) -> list[str]:
+def shape_problems(shape: dict[str, typing.Any]) -> list[str]:
     """
     Returns every inconsistency in the sizes of a decoder, as one text each.
     """
 
-def step_mistakes(model: dict[typing.Any, typing.Any]) -> list[str]:
+def step_mistakes(model: dict[str, typing.Any]) -> list[str]:
     """
     Returns every inconsistency in a described step, as one text each.
     """
 
 def suggest_steps(
-    model: dict[typing.Any, typing.Any],
+    model: dict[str, typing.Any],
     cluster: artifex_devices._core.Cluster,
     meshes: collections.abc.Sequence[tuple[collections.abc.Sequence[int], collections.abc.Sequence[int]]],
     sharded_axes: collections.abc.Sequence[int],
     overlaps: bool,
     top: int,
-    progress: typing.Any,
-) -> dict[typing.Any, typing.Any]:
+    progress: collections.abc.Callable[[int], None] | None,
+) -> dict[str, typing.Any]:
     """
     Searches for the meshes and rules with the shortest step. Returns their plans and reasons in a dict.
 
@@ -390,7 +390,7 @@ def suggest_steps(
     """
 
 def suggestion_candidates(
-    model: dict[typing.Any, typing.Any],
+    model: dict[str, typing.Any],
     meshes: collections.abc.Sequence[tuple[collections.abc.Sequence[int], collections.abc.Sequence[int]]],
     sharded_axes: collections.abc.Sequence[int],
 ) -> int:
@@ -403,7 +403,7 @@ def training_collective_seconds(
     bytes: float,
     cluster: artifex_devices._core.Cluster,
     devices: int,
-    efficiency: dict[typing.Any, typing.Any],
+    efficiency: dict[str, typing.Any],
     sharp: bool = False,
 ) -> float:
     """
@@ -412,7 +412,7 @@ def training_collective_seconds(
     With `sharp`, switches between nodes may compute the sums.
     """
 
-def training_groups(space: dict[typing.Any, typing.Any]) -> int:
+def training_groups(space: dict[str, typing.Any]) -> int:
     """
     Returns the number that `progress` of search_training counts up to.
     """

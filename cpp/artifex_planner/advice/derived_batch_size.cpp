@@ -28,7 +28,7 @@ DerivedBatchSize derived_batch_size(const Accelerator& accelerator) {
   return {.min_batch_size = (critical + 3) / 4,
           .optimal_batch_size = (critical + 63) / 64 * 64,
           .critical_batch_size = critical,
-          .notes = fmt::format("Derived for 16-bit weights, not of the document's table and not measured: {} has "
+          .notes = fmt::format("Derived for 16-bit weights, not from the built-in table and not measured: {} has "
                                "{:.4g} {} FLOP/s and {:.4g} bytes/s of memory by {}",
                                accelerator.name, *peak, to_string(format), accelerator.memory_bandwidth, sources)};
 }

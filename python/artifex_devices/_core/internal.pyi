@@ -302,7 +302,7 @@ class HostLeaf:
     """
 
     def done(self) -> bool: ...
-    def value(self) -> typing.Any: ...
+    def value(self) -> numpy.typing.NDArray[typing.Any]: ...
     def wait(self, seconds: float | None) -> bool: ...
 
 class TransferRecording:
@@ -311,12 +311,12 @@ class TransferRecording:
     """
 
     def __init__(self) -> None: ...
-    def lines(self) -> list[typing.Any]:
+    def lines(self) -> list[tuple[str, str, int, int, int]]:
         """
         Returns rows of (direction, file, line, calls, bytes).
         """
 
-    def routes(self) -> list[typing.Any]:
+    def routes(self) -> list[tuple[str, str, str, str, str, int, int]]:
         """
         Returns rows of (direction, source, its device kind, destination, its device kind, calls, bytes).
         """
@@ -329,7 +329,7 @@ class SavePart:
     """
 
     def __init__(self, operation: str) -> None: ...
-    def add_arrays(self, leaves: list[typing.Any]) -> tuple[typing.Any, ...]:
+    def add_arrays(self, leaves: list[typing.Any]) -> tuple[Client | None, list[int]]:
         """
         Adds the boxes that this process must write of the Arrays among the leaves.
 
@@ -337,7 +337,7 @@ class SavePart:
             (client of the first Array that spans processes, or None; positions of the leaves that are not Arrays).
         """
 
-    def add_ndarrays(self, ndarrays: dict[typing.Any, typing.Any], operation: str) -> None:
+    def add_ndarrays(self, ndarrays: dict[int, typing.Any], operation: str) -> None:
         """
         Adds complete ndarrays and NumPy scalars: a dict by their position among the leaves.
 
@@ -371,12 +371,12 @@ class StoredCheckpoint:
         Reads the headers of a folder, of one safetensors file, or of the files of an index.
         """
 
-    def arrays(self, type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
+    def arrays(self, type: type[typing.Any]) -> dict[str, typing.Any]:
         """
         Returns a dict of name to `type`(number, shape, dtype or None, stored type), for each stored array.
         """
 
-    def describe(self, array_type: type[typing.Any], part_type: type[typing.Any]) -> dict[typing.Any, typing.Any]:
+    def describe(self, array_type: type[typing.Any], part_type: type[typing.Any]) -> dict[str, typing.Any]:
         """
         Returns a dict of name to `array_type`, for each stored array.
 

@@ -18,7 +18,7 @@ TEST(DerivedBatchSize, FollowsFromPeakAndBandwidth) {
   EXPECT_EQ(sizes.optimal_batch_size, 256);
   EXPECT_EQ(sizes.min_batch_size, 52);
   EXPECT_TRUE(
-      sizes.notes.starts_with("Derived for 16-bit weights, not of the document's table and not measured: NVIDIA H200 "
+      sizes.notes.starts_with("Derived for 16-bit weights, not from the built-in table and not measured: NVIDIA H200 "
                               "SXM has 9.89e+14 bfloat16 FLOP/s and 4.8e+12 bytes/s of memory by "))
       << sizes.notes;
   EXPECT_FALSE(sizes.notes.ends_with(" by "));

@@ -78,7 +78,7 @@ def test_chips_of_the_catalogue_that_the_table_does_not_have(name, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["hardware"], found["critical_batch_size"], found["min_batch_size"]) == ("NVIDIA H200 SXM", 206, 52)
     assert found["source"] == "derived from published FLOP/s and memory bandwidth"
-    assert found["notes"].startswith("Derived for 16-bit weights, not of the document's table and not measured")
+    assert found["notes"].startswith("Derived for 16-bit weights, not from the built-in table and not measured")
     assert found["roofline"] is None
     assert main(["batch", "recommend", "--hardware", name]) == 0
     assert "4.8e+12 bytes/s" in " ".join(capsys.readouterr().out.split())

@@ -19,7 +19,7 @@ def test_a_chip_of_the_catalogue_by_its_names(name: str) -> None:
     found = recommend(name)
     assert (found.min_batch_size, found.optimal_batch_size, found.critical_batch_size) == (52, 256, 206)
     assert found.max_memory_batch_size is None
-    start = "Derived for 16-bit weights, not of the document's table and not measured: NVIDIA H200 SXM has "
+    start = "Derived for 16-bit weights, not from the built-in table and not measured: NVIDIA H200 SXM has "
     assert found.notes.startswith(f"{start}9.89e+14 bfloat16 FLOP/s and 4.8e+12 bytes/s of memory by ")
     for source in accelerators.accelerator("NVIDIA H200").sources:
         assert source.title in found.notes
