@@ -7,6 +7,8 @@ The compiled planner of artifex_devices. Use the names that artifex_devices.plan
 import collections.abc
 import typing
 
+import numpy.typing
+
 import artifex_devices._core
 
 __all__: list[str] = [
@@ -74,7 +76,7 @@ def cluster_of_device(device: artifex_devices._core.Device) -> artifex_devices._
     Returns the Cluster that a device belongs to, or None.
     """
 
-def collective_bytes(op: str, bytes: float, devices: int) -> dict[typing.Any, typing.Any]:
+def collective_bytes(op: str, bytes: float, devices: int) -> dict[str, typing.Any]:
     """
     Returns a dict of the bytes that a device receives, and of the bytes of its input and result.
     """
@@ -130,14 +132,14 @@ def executor_for(op: str, bytes: float, devices: int, threads_bytes: float) -> s
     """
 
 def fit_profile(
-    shape: dict[typing.Any, typing.Any],
+    shape: dict[str, typing.Any],
     cluster: artifex_devices._core.Cluster,
-    config: dict[typing.Any, typing.Any],
+    config: dict[str, typing.Any],
     stage: int,
-    parts: dict[typing.Any, typing.Any],
-    efficiency: dict[typing.Any, typing.Any],
+    parts: dict[str, typing.Any],
+    efficiency: dict[str, typing.Any],
     source: str,
-) -> dict[typing.Any, typing.Any]:
+) -> dict[str, typing.Any]:
     """
     Fits the factors of a chip to the parts of a profiled step.
 
@@ -162,10 +164,10 @@ def fit_relative(
 
 def fit_training(
     steps: collections.abc.Sequence[
-        tuple[dict[typing.Any, typing.Any], artifex_devices._core.Cluster, dict[typing.Any, typing.Any], float]
+        tuple[dict[str, typing.Any], artifex_devices._core.Cluster, dict[str, typing.Any], float]
     ],
-    efficiency: dict[typing.Any, typing.Any],
-) -> dict[typing.Any, typing.Any]:
+    efficiency: dict[str, typing.Any],
+) -> dict[str, typing.Any]:
     """
     Fits factors to measured training steps.
 
@@ -178,10 +180,7 @@ def fit_training(
     """
 
 def fits_in_memory(
-    shape: dict[typing.Any, typing.Any],
-    cluster: artifex_devices._core.Cluster,
-    space: dict[typing.Any, typing.Any],
-    devices: int,
+    shape: dict[str, typing.Any], cluster: artifex_devices._core.Cluster, space: dict[str, typing.Any], devices: int
 ) -> bool:
     """
     Returns whether a configuration on `devices` devices of such hosts fits in the limits of a space.
@@ -220,7 +219,7 @@ def pipeline_timeline(
     chunks: int,
     forward: collections.abc.Sequence[float],
     backward: collections.abc.Sequence[float],
-) -> list[dict[typing.Any, typing.Any]]:
+) -> list[dict[str, typing.Any]]:
     """
     Returns a dict of each pass of a pipeline; times in seconds.
     """
@@ -291,9 +290,7 @@ def plan_training(
     Returns a dict of the memory and seconds of a training step on the first `devices` devices of a cluster.
     """
 
-def profile_parts(
-    spans: collections.abc.Sequence[tuple[str, float, float]], steps: int
-) -> dict[typing.Any, typing.Any]:
+def profile_parts(spans: collections.abc.Sequence[tuple[str, float, float]], steps: int) -> dict[str, typing.Any]:
     """
     Returns the seconds of one profiled step by kind, as a dict.
 

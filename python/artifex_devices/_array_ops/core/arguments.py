@@ -276,7 +276,7 @@ def loop_dtype(ufunc: np.ufunc, kind: Any, out_dtype: Any) -> Any:
     return ufunc.resolve_dtypes((out_dtype, kind, None), casting="unsafe", reduction=True)[0]
 
 
-def deliver(operation: str, result: Array, out: object, casting: Casting = "same_kind") -> Any:
+def deliver(operation: str, result: Array, out: object, casting: Casting = "same_kind") -> Operand:
     """Returns the result, or `out` after the result has been written to it."""
     target = host_target(operation, out)
     if target is None:

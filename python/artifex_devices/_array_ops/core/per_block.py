@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -22,10 +22,33 @@ from artifex_devices._array_ops.core.blocks import (
 )
 from artifex_devices._array_ops.core.fused_small import from_fused, fused_value, is_small, small_value
 from artifex_devices._array_ops.core.operand_sharding import sharding_with, spec_of
+from artifex_devices._base.argument_types import Operand
 from artifex_devices._base.blas_threads import shared_cores
 from artifex_devices._core import Array
 
 
+@overload
+def apply_along(
+    operation: str,
+    x: Array,
+    sizes: Mapping[int, int | None],
+    compute: Callable[[NDArray[Any]], Any],
+    dtype: DTypeLike,
+    *,
+    leading: tuple[int, ...] = ...,
+    into: None = ...,
+) -> Array: ...
+@overload
+def apply_along(
+    operation: str,
+    x: Array,
+    sizes: Mapping[int, int | None],
+    compute: Callable[[NDArray[Any]], Any],
+    dtype: DTypeLike,
+    *,
+    leading: tuple[int, ...] = ...,
+    into: NDArray[Any] | None,
+) -> Operand: ...
 def apply_along(
     operation: str,
     x: Array,

@@ -17,7 +17,7 @@ from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, map_elements
 from artifex_devices._array_ops.index.searching import nonzero
 from artifex_devices._array_ops.shape.reshaping import expand_dims
-from artifex_devices._base.argument_types import Out
+from artifex_devices._base.argument_types import Operand, Out
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array, internal
 from artifex_devices._runtime.gpu_block import is_gpu_block
@@ -119,7 +119,7 @@ def clip(
 
 
 @implements(np.round, np.around)
-def round_(a: ArrayLike, decimals: int = 0, out: Out = None) -> Any:
+def round_(a: ArrayLike, decimals: int = 0, out: Out = None) -> Operand:
     """Implements np.round."""
     target = host_target("round", out)
     if target is None:
@@ -134,7 +134,7 @@ def round_(a: ArrayLike, decimals: int = 0, out: Out = None) -> Any:
 
 
 @implements_each(np.real, np.imag, np.isreal, np.iscomplex, np.isposinf, np.isneginf)
-def _unary(function: Callable[..., Any], *args: Any, out: Out = None, **named: Any) -> Any:
+def _unary(function: Callable[..., Any], *args: Any, out: Out = None, **named: Any) -> Operand:
     x, *rest = (*args, *named.values())  # NumPy calls the operand x, val or something else
     operation = function.__name__
     return deliver(operation, _map(operation, function, x), rest[0] if rest else out)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from artifex_devices._array_ops.core.operand_sharding import (
 )
 from artifex_devices._array_ops.core.reading import SCALARS, Compute, operand_parts, operand_spec, pieces_of
 from artifex_devices._array_ops.core.ufunc_loops import SPREAD_BYTES, Loop, loop_of, spread_from, write
+from artifex_devices._base.argument_types import Operand
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable
 from artifex_devices._core import Array, Sharding, internal
@@ -177,6 +178,26 @@ def _result_placement(operation: str, inputs: Sequence[Any]) -> _ResultPlacement
     return cached
 
 
+@overload
+def map_elements(
+    operation: str,
+    compute: Compute,
+    inputs: Sequence[Any],
+    dtypes: Sequence[Any],
+    *,
+    into: None = ...,
+    spread_from: int = ...,
+) -> Sequence[Array]: ...
+@overload
+def map_elements(
+    operation: str,
+    compute: Compute,
+    inputs: Sequence[Any],
+    dtypes: Sequence[Any],
+    *,
+    into: Sequence[NDArray[Any]],
+    spread_from: int = ...,
+) -> Sequence[Operand]: ...
 def map_elements(
     operation: str,
     compute: Compute,
@@ -185,7 +206,7 @@ def map_elements(
     *,
     into: Sequence[NDArray[Any]] | None = None,
     spread_from: int = SPREAD_BYTES,
-) -> Any:
+) -> Sequence[Operand]:
     """Calls `compute`, to whose outputs the inputs broadcast, for each part of the results, on its device.
 
     At least one input is an Array, others are Arrays, ndarrays and numbers. Returns one Array of the common shape for

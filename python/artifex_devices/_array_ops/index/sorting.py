@@ -22,7 +22,7 @@ from artifex_devices._array_ops.core.arguments import (
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.shape.reshaping import ravel
-from artifex_devices._base.argument_types import Axes, Out
+from artifex_devices._base.argument_types import Axes, Operand, Out
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
@@ -86,7 +86,7 @@ def _median(
     out: Out = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
-) -> Any:
+) -> Operand:
     operation = function.__name__
     x = array_operand(operation, a)
     axes = normal_axes(axis, x.ndim)
@@ -121,7 +121,7 @@ def _quantiles(
     keepdims: bool = False,
     *,
     weights: ArrayLike | None = None,
-) -> Any:
+) -> Operand:
     name = function.__name__
     x = array_operand(name, a)
     if weights is not None:
@@ -168,7 +168,7 @@ def _diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, 
 
 
 @implements(np.trapezoid)
-def _trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Any:
+def _trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Operand:
     values = array_operand("trapezoid", y)
     if isinstance(x, Array):
         raise failure(

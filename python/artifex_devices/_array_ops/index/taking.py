@@ -26,14 +26,14 @@ from artifex_devices._array_ops.core.reading import Source, assemble
 from artifex_devices._array_ops.core.registry import implements, refuses
 from artifex_devices._array_ops.elementwise.ufuncs import map_elements
 from artifex_devices._array_ops.index.indexing import get, part_of
-from artifex_devices._base.argument_types import Out
+from artifex_devices._base.argument_types import Operand, Out
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 
 
 @implements(np.take)
-def take(a: Any, indices: Any, axis: int | None = None, out: Out = None, mode: str = "raise") -> Any:
+def take(a: Any, indices: Any, axis: int | None = None, out: Out = None, mode: str = "raise") -> Operand:
     """Implements np.take: the dimensions of the indices replace the dimension."""
     if mode not in ("raise", "wrap", "clip"):
         raise failure(
@@ -102,7 +102,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Out = None, mode: s
 
 
 @implements(np.compress)
-def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: Out = None) -> Any:
+def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: Out = None) -> Operand:
     """Implements np.compress, with a condition that is not sharded."""
     if isinstance(condition, Array) and not condition.is_fully_replicated:
         raise failure(
@@ -217,7 +217,7 @@ def _take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1) 
 
 
 @implements(np.select)
-def _select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Any:
+def _select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Operand:
     if len(condlist) != len(choicelist) or not len(condlist):
         raise failure(
             ValueError,

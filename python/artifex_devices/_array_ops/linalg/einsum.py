@@ -16,7 +16,7 @@ from artifex_devices._array_ops.core.arguments import as_operand, check_order, d
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.linalg.matrix_products import multiply_pair, plan_pair
-from artifex_devices._base.argument_types import Out
+from artifex_devices._base.argument_types import Operand, Out
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
@@ -25,7 +25,7 @@ _LETTERS = string.ascii_letters
 
 
 @implements(np.einsum)
-def einsum(*operands: Any, out: Out = None, optimize: Any = False, **options: Any) -> Any:
+def einsum(*operands: Any, out: Out = None, optimize: Any = False, **options: Any) -> Operand:
     """Implements np.einsum: any subscripts, ellipses and implicit results, in text or as lists of numbers."""
     check_order("einsum", options.pop("order", "K"))
     text, arrays = _subscripts(operands)

@@ -49,7 +49,7 @@ def _with_operand(
 
 
 @implements(np.linalg.solve)
-def _solve(a: ArrayLike, b: ArrayLike) -> Any:
+def _solve(a: ArrayLike, b: ArrayLike) -> Operand:
     """Implements np.linalg.solve: both stacks broadcast; a vector b is one right-hand side for all matrices."""
     x, y = as_operand("linalg.solve", a), as_operand("linalg.solve", b)
     sides = expand_dims(y, 1) if y.ndim == 1 else y
@@ -131,4 +131,5 @@ def _cross(
                 got=f"{x.shape[-1]} in operand {number}",
             )
     parts = [np.subtract(one[..., i] * two[..., j], one[..., j] * two[..., i]) for i, j in ((1, 2), (2, 0), (0, 1))]
-    return np.moveaxis(stack(parts, -1), -1, axisc)
+    joined: Any = stack(parts, -1)
+    return np.moveaxis(joined, -1, axisc)

@@ -13,12 +13,12 @@ from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple,
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements_each
 from artifex_devices._array_ops.shape.rearranging import roll
-from artifex_devices._base.argument_types import Axes, FourierNorm, Out
+from artifex_devices._base.argument_types import Axes, FourierNorm, Operand, Out
 
 
 def _transform(
     function: Callable[..., Any], a: ArrayLike, lengths: Any, axes: Axes, norm: FourierNorm, out: Out, *, one: bool
-) -> Any:
+) -> Operand:
     """Makes a transform along `axes`; `one` is whether NumPy's function takes n and axis instead of s and axes."""
     name = f"fft.{function.__name__}"
     x = array_operand(name, a)
@@ -46,7 +46,7 @@ def _along_one(
     axis: int = -1,
     norm: FourierNorm = None,
     out: Out = None,
-) -> Any:
+) -> Operand:
     return _transform(function, a, n, axis, norm, out, one=True)
 
 
@@ -58,14 +58,14 @@ def _along_several(
     axes: Any = np._NoValue,
     norm: FourierNorm = None,
     out: Out = None,
-) -> Any:
+) -> Operand:
     if axes is np._NoValue:
         axes = (-2, -1) if function.__name__.endswith("2") else None
     return _transform(function, a, s, axes, norm, out, one=False)
 
 
 @implements_each(np.fft.fftshift, np.fft.ifftshift)
-def _shift(function: Callable[..., Any], x: ArrayLike, axes: Axes = None) -> Any:
+def _shift(function: Callable[..., Any], x: ArrayLike, axes: Axes = None) -> Operand:
     values = array_operand(f"fft.{function.__name__}", x)
     dims = tuple(range(values.ndim)) if axes is None else axis_tuple("fftshift", axes, values.ndim)
     sign = 1 if function is np.fft.fftshift else -1

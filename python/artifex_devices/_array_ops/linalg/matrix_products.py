@@ -101,7 +101,7 @@ def _product_dtype(
 
 
 @implements_ufunc(*_ARRAY_UFUNCS)
-def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Operand:
     """Calls matmul, vecdot, matvec or vecmat, whose core dimensions are the labels."""
     options = dict(options)
     name = ufunc.__name__
@@ -184,7 +184,7 @@ def tensordot_over(operation: str, a: Operand, b: Operand, a_axes: Sequence[int]
 
 
 @implements(np.dot)
-def dot(a: ArrayLike, b: ArrayLike, out: Out = None) -> Any:
+def dot(a: ArrayLike, b: ArrayLike, out: Out = None) -> Operand:
     """Implements np.dot: sums over the last dimension of a and the last but one of b."""
     x, y = as_operand("dot", a), as_operand("dot", b)
     if x.ndim == 0 or y.ndim == 0:
@@ -206,7 +206,7 @@ def dot(a: ArrayLike, b: ArrayLike, out: Out = None) -> Any:
 
 
 @implements(np.inner)
-def _inner(a: ArrayLike, b: ArrayLike) -> Any:
+def _inner(a: ArrayLike, b: ArrayLike) -> Operand:
     x, y = as_operand("inner", a), as_operand("inner", b)
     if x.ndim == 0 or y.ndim == 0:
         return np.multiply(x, y)
@@ -232,13 +232,13 @@ def _vdot(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 @implements(np.outer)
-def _outer(a: ArrayLike, b: ArrayLike, out: Out = None) -> Any:
+def _outer(a: ArrayLike, b: ArrayLike, out: Out = None) -> Operand:
     a, b = ravel(as_operand("outer", a)), ravel(as_operand("outer", b))
     return deliver("outer", np.multiply(expand_dims(a, 1), expand_dims(b, 0)), out)
 
 
 @implements(np.linalg.outer)
-def _linalg_outer(x1: ArrayLike, x2: ArrayLike, /) -> Any:
+def _linalg_outer(x1: ArrayLike, x2: ArrayLike, /) -> Operand:
     for i, x in enumerate(as_operand("linalg.outer", x) for x in (x1, x2)):
         if x.ndim != 1:
             raise failure(

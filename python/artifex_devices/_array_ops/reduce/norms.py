@@ -114,7 +114,7 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
         lambda one, two: (join(one[0], two[0]),),
         lambda state: (root(state[0]).astype(result, copy=False),),
     )
-    return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]  # type: ignore[no-any-return]
+    return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]
 
 
 def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, int], keepdims: bool) -> Array:
@@ -130,7 +130,7 @@ def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, int], keepdim
         require_unsharded(operation, x, sorted(axes))
         result, _ = _dtypes(x)
         sizes = dict.fromkeys(axes, 1 if keepdims else None)
-        return apply_along(  # type: ignore[no-any-return]
+        return apply_along(
             operation, x, sizes, lambda block: np.linalg.norm(block, order, axis=axes, keepdims=bool(keepdims)), result
         )
     raise failure(

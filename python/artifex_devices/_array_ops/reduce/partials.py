@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,30 @@ def _plan(
     return _ReductionPlan(result_shape, result, groups)
 
 
+@overload
+def reduce_parts(
+    operation: str,
+    x: Array,
+    axes: tuple[int, ...],
+    dtypes: Sequence[Any],
+    rule: Rule,
+    *,
+    keepdims: bool = ...,
+    extras: Sequence[Any] = ...,
+    into: None = ...,
+) -> list[Array]: ...
+@overload
+def reduce_parts(
+    operation: str,
+    x: Array,
+    axes: tuple[int, ...],
+    dtypes: Sequence[Any],
+    rule: Rule,
+    *,
+    keepdims: bool = ...,
+    extras: Sequence[Any] = ...,
+    into: NDArray[Any] | None,
+) -> list[Array] | list[NDArray[Any]]: ...
 def reduce_parts(
     operation: str,
     x: Array,
@@ -101,7 +125,7 @@ def reduce_parts(
     keepdims: bool = False,
     extras: Sequence[Any] = (),
     into: NDArray[Any] | None = None,
-) -> list[Any]:
+) -> list[Array] | list[NDArray[Any]]:
     """Reduces an Array over the dimensions `axes`, which are ascending.
 
     `extras` are more operands that broadcast to x. Returns one Array for each dtype, sharded as x in the dimensions

@@ -13,7 +13,7 @@ from artifex_devices._array_ops.core.arguments import array_operand, host_target
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements_each
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
-from artifex_devices._base.argument_types import Out
+from artifex_devices._base.argument_types import Operand, Out
 from artifex_devices._base.checks import failure
 from artifex_devices._runtime.gpu_block import host_value
 
@@ -21,7 +21,7 @@ from artifex_devices._runtime.gpu_block import host_value
 @implements_each(np.argmax, np.argmin, np.nanargmax, np.nanargmin)
 def _position(
     function: Callable[..., Any], a: ArrayLike, axis: int | None = None, out: Out = None, *, keepdims: bool = False
-) -> Any:
+) -> Operand:
     """Returns the position of the first of equal extremes, or of the first NaN."""
     operation = function.__name__
     x = array_operand(operation, a)

@@ -25,7 +25,7 @@ from artifex_devices._array_ops.core.arguments import (
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements, implements_each, implements_ufunc
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
-from artifex_devices._base.argument_types import Axes, Out
+from artifex_devices._base.argument_types import Axes, Operand, Out
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
@@ -241,7 +241,7 @@ def _test(
 
 
 @implements(np.count_nonzero)
-def _count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Any:
+def _count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Operand:
     x = array_operand("count_nonzero", a)
     refuse_bool_axis("count_nonzero", axis)
     axes = normal_axes(axis, x.ndim)
@@ -260,7 +260,7 @@ def _count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -
 
 
 @implements(np.ptp)
-def _ptp(a: ArrayLike, axis: Axes = None, out: Out = None, keepdims: bool = False) -> Any:
+def _ptp(a: ArrayLike, axis: Axes = None, out: Out = None, keepdims: bool = False) -> Operand:
     """Implements np.ptp: both extremes in one pass."""
     x = array_operand("ptp", a)
     refuse_bool_axis("ptp", axis)

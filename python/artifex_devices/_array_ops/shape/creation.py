@@ -175,7 +175,7 @@ def _tile(A: Array, reps: Shape) -> Array:  # noqa: N803 - NumPy's name
         x = expand_dims(x, tuple(range(len(counts) - x.ndim)))
     counts = [1] * (x.ndim - len(counts)) + counts
     sizes = {d: x.shape[d] * n for d, n in enumerate(counts) if n != 1}
-    return apply_along("tile", x, sizes, lambda part: np.tile(part, counts), x.dtype)  # type: ignore[no-any-return]
+    return apply_along("tile", x, sizes, lambda part: np.tile(part, counts), x.dtype)
 
 
 @implements(np.pad)
@@ -189,4 +189,4 @@ def _pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) ->
     def pad(part: NDArray[Any]) -> NDArray[Any]:
         return np.pad(part, sides or pad_width, mode=mode, **kwargs)
 
-    return apply_along("pad", array, sizes, pad, array.dtype)  # type: ignore[no-any-return]
+    return apply_along("pad", array, sizes, pad, array.dtype)

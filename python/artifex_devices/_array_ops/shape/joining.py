@@ -52,7 +52,7 @@ def concatenate(
     *,
     dtype: DTypeLike | None = None,
     casting: Casting = "same_kind",
-) -> Any:
+) -> Operand:
     """Implements np.concatenate: sharded as the first sharded operand, if that divides the joined dimension."""
     parts = _operands("concatenate", arrays)
     refuse_bool_axis("concatenate", axis)
@@ -90,7 +90,7 @@ def concatenate(
 
 def _joined(
     operation: str, parts: Sequence[Operand], axis: int, out: Out, dtype: DTypeLike | None, casting: Casting
-) -> Any:
+) -> Operand:
     """Joins the parts along one dimension; their shapes are checked."""
     into = host_target(operation, out)
     target: Any = None if into is None else np.empty(0, into.dtype)  # each operand is cast to its dtype
@@ -155,7 +155,7 @@ def stack(
     *,
     dtype: DTypeLike | None = None,
     casting: Casting = "same_kind",
-) -> Any:
+) -> Operand:
     """Implements np.stack: the new dimension is not sharded, the others are sharded as in the operands."""
     parts = _operands("stack", arrays)
     if not parts:
@@ -169,18 +169,18 @@ def stack(
 
 
 @implements(np.column_stack)
-def _column_stack(tup: Sequence[ArrayLike]) -> Any:
+def _column_stack(tup: Sequence[ArrayLike]) -> Operand:
     columns = [np.atleast_1d(x) for x in _operands("column_stack", tup)]
     return concatenate([x if x.ndim > 1 else x[:, None] for x in columns], 1)
 
 
 @implements(np.append)
-def _append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Any:
+def _append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Operand:
     return concatenate(_operands("append", (arr, values)), axis)
 
 
 @implements(np.block)
-def _block(arrays: Any) -> Any:
+def _block(arrays: Any) -> Operand:
     depth, rank = _depth_and_rank(arrays)
     rank = max(depth, rank)
 
