@@ -20,7 +20,7 @@ from artifex_devices._base.public_names import MODULES as _MODULES
 
 # Modules whose names people look for here.
 _SEARCHED = ("lax", "sharding", "tree_util")
-# The module of names that `dir` leaves out: those of the Artifex project.
+# The module of names that `dir` leaves out: names of the Artifex project.
 _UNLISTED = f"{__name__}.compat.artifex"
 # NumPy functions that create an array, and arguments of a call.
 _CREATED = dict.fromkeys(("empty", "ones", "zeros"), "(8, 8)") | dict.fromkeys(("arange", "eye"), "8")
@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _import_eagerly(*modules: str) -> None:
-    """Imports what nearly every program uses; an import at first use may meet a fork in another thread."""
+    """Imports modules that nearly every program uses; a later import could run during another thread's fork."""
     for module in modules:
         importlib.import_module(f"{__name__}.{module}")
     for name, module in _MODULES.items():

@@ -28,7 +28,7 @@ class Source:
 
     Attributes:
         title: Title of the page, paper or file.
-        address: Its address; "" if it has none.
+        address: Its address, or "" without an address.
     """
 
     title: str
@@ -65,7 +65,7 @@ class Links:
 
     @property
     def egress_one_way(self) -> float | None:
-        """Bytes/s out of one chip over all of its links; None if not published."""
+        """Bytes/s out of one chip over all its links, or None if not published."""
         return None if self.one_way is None else self.links * self.one_way
 
 
@@ -158,7 +158,7 @@ def accelerator(hardware: HardwareType | str) -> Accelerator:
     Args:
         hardware: A HardwareType or its value ("h100"), a name of the catalogue, the name that the device reports ("TPU
             v5 lite", "NVIDIA H100 80GB HBM3"), or a PCI id ("10de:2330"); case does not matter. For a HardwareType of
-            several chips, the one of the batch size table: A100 with 80 GB, V100 with 16 GB.
+            several chips, the chip of the batch size table: A100 with 80 GB, V100 with 16 GB.
 
     Raises:
         ValueError: The catalogue does not have it: a part of a GPU, or the PCIe card of a module, has other numbers.

@@ -18,7 +18,8 @@ add_public_lookup(__name__)
 def place_batch(operation: str, batch: object, target: object) -> Any:
     """Places a batch by device_put, except that each process gives its own part of ndarrays that span processes.
 
-    Sends no messages unless `exchanges_sizes`, so that it can run at the same time as other work, as prefetching does.
+    Sends no messages unless `exchanges_sizes`; without them it can run concurrently with other work, as prefetching
+    does.
 
     Args:
         operation: Name of the operation, for messages.
@@ -81,7 +82,7 @@ def batch_share(sharding: object, length: int, dimension: int = 0) -> slice:
         A slice of the dimension: all of it in a single process, or where every process holds everything.
 
     Raises:
-        ValueError: The rows of this process are not contiguous, or it has none.
+        ValueError: The rows of this process are not contiguous, or it has no rows.
 
     Example:
         >>> import numpy as np, artifex_devices as ad

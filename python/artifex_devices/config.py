@@ -67,7 +67,7 @@ class Config:
     * `jax_enable_x64` (bool): see `enable_x64`; the default is JAX_ENABLE_X64, or True.
     * `cache_bytes` (bytes): freed memory cached for reuse; -1 for a quarter of the memory that the process may use.
     * `parallel_copy_bytes` (bytes): minimum size of copies that the workers share.
-    * `async_copy_bytes` (bytes): minimum size of copies between Arrays that go on after the call returned.
+    * `async_copy_bytes` (bytes): minimum size of copies between Arrays that continue after the call returns.
     * `trace_allocations` (bool): whether to record the line of the program that creates each Array, for
       `memory_report`.
     * `auto_axes_moves` ("allow", "warn" or "error"): what a NumPy function does whose operands are sharded over Auto
@@ -75,13 +75,13 @@ class Config:
     * `spmd_executor` ("auto", "cooperative" or "threads"): how `shard_map` and `pmap` run their participants.
     * `spmd_threads_bytes` (bytes): size of the biggest block from which "auto" uses threads; by default the size from
       which they are faster on 2 cores (bench, family executors).
-    * `collective_timeout_s` (seconds or None): how long a collective waits for its members; None for no limit.
+    * `collective_timeout_s` (seconds or None): how long a collective waits for its members, or None for no limit.
     * `distributed_buffer_bytes` (bytes): memory for packed messages in a reshard between processes; two messages of
       8 MiB are always allowed.
     * `distributed_checks` (bool): whether to compare values that all processes place on devices of all; a digest of
       each value is sent.
-    * `distributed_shared_memory` (bool): whether processes of one host meet, and add big arrays, through shared
-      memory; read by `distributed.initialize`. If it is False in any of them, they use MPI only.
+    * `distributed_shared_memory` (bool): whether processes of one host wait for each other, and add big arrays, through
+      shared memory; read by `distributed.initialize`. If it is False in any of them, they use MPI only.
     * `flight_record_dir` (str or None): folder in which the processes of a job record their last operations (see
       `artifex_devices flight-record`); None for no record. Read by `distributed.initialize`, of the first process of
       each host. The default is ARTIFEX_FLIGHT_RECORD_DIR ("off" is None), or a folder

@@ -130,7 +130,7 @@ def visualize_sharding(
         min_width: Minimum width of a cell with its frame, in characters.
         max_width: Maximum width of the picture, in characters; at least 20.
         color_map: Function of a number between 0 and 1 that returns red, green and blue between 0 and 1 (further values
-            are ignored), such as matplotlib's colour maps; None for built-in colours.
+            are ignored), such as matplotlib's colour maps. By default built-in colours.
 
     Raises:
         ValueError: The sharding does not fit the shape, or scale is out of range.
@@ -215,7 +215,7 @@ def _colour_console() -> Console | None:
 
 
 def _own_colour(place: float) -> tuple[float, float, float]:
-    """Returns a light colour for black letters; hues differ by the golden angle, so that neighbours differ well."""
+    """Returns a light colour for black letters; hues differ by the golden angle, which separates neighbours well."""
     import colorsys
 
     return colorsys.hls_to_rgb(0.57 + 0.618034 * place, 0.75, 0.55)

@@ -59,7 +59,7 @@ class DevicePlacement:
         """Stores the default device.
 
         Args:
-            default_device: Device of calls that name none; None for that of `ad.default_device` or
+            default_device: Device of calls that do not name a device. By default, the device of `ad.default_device` or
                 `jax_default_device`, or else the first of `local_devices()`.
 
         Raises:
@@ -69,7 +69,7 @@ class DevicePlacement:
 
     @property
     def default_device(self) -> Device:
-        """The device of calls that name none; assigning another one detects the hardware again."""
+        """The device of calls that do not name a device; assigning another device detects the hardware again."""
         return self._default_device
 
     @default_device.setter
@@ -117,14 +117,14 @@ class DevicePlacement:
         Args:
             data: Tree of arrays and numbers. If the sharding has devices of several processes, an ndarray is this
                 process's part of the batch.
-            sharding: A target of `device_put` for all leaves, or a tree of them that is a prefix of `data`.
+            sharding: A target of `device_put` for all leaves, or a tree of targets that is a prefix of `data`.
 
         Returns:
             The tree with an Array of that sharding for each leaf.
 
         Raises:
             TypeError: `sharding` is of another type.
-            ValueError: A leaf has fewer dimensions than the sharding names, or one that is not divisible.
+            ValueError: A leaf has fewer dimensions than the sharding names, or a dimension that is not divisible.
 
         Example:
             >>> import numpy as np
@@ -156,7 +156,7 @@ class DevicePlacement:
 
         Args:
             data: Tree of arrays and numbers, of any rank.
-            devices: Devices to replicate to; None for all.
+            devices: Devices to replicate to, by default all.
 
         Returns:
             The tree with a fully replicated Array for each leaf.
@@ -205,7 +205,7 @@ class DevicePlacement:
     def shard_batch_dim(self, data: Any, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data") -> Any:
         """Shards each array of a tree along its batch dimension.
 
-        Arrays and ndarrays are sharded; those without a dimension `batch_axis` are replicated. Other leaves (text,
+        Arrays and ndarrays are sharded; leaves without a dimension `batch_axis` are replicated. Other leaves (text,
         Python numbers) are unchanged.
 
         Args:
@@ -312,7 +312,7 @@ class DevicePlacement:
     ) -> BatchSizeRecommendation:
         """Recommends batch sizes for the default device's hardware, or for another.
 
-        See the function of the same name; `hardware_type` and `device` default to those of this object.
+        See the function of the same name; `hardware_type` and `device` default to this object's.
         """
         if not hardware_type and device is None:
             hardware_type = self._assigned_hardware()
@@ -325,7 +325,7 @@ class DevicePlacement:
         )
 
     def validate_batch_size(self, batch_size: int, warn_suboptimal: bool = True) -> tuple[bool, str]:
-        """Compares a batch size with those that `get_batch_size_recommendation` returns for this hardware.
+        """Compares a batch size with the sizes that `get_batch_size_recommendation` returns for this hardware.
 
         Args:
             batch_size: Number of examples in a batch.
@@ -388,7 +388,7 @@ def place_on_device(data: Any, device: TargetTree = None) -> Any:
 
     Args:
         data: Tree of arrays and numbers.
-        device: Target device, or another target of `device_put`; None for the default device, as in
+        device: Target device, or another target of `device_put`, by default the default device, as in
             `DevicePlacement()`.
 
     Returns:
@@ -427,7 +427,7 @@ def _place(operation: str, data: object, target: object) -> Any:
 
 def _parts_of(mesh: Mesh, mesh_axis: Hashable) -> int:
     """Returns the number of parts of a dimension that is sharded over the mesh axis, or tuple of axes."""
-    fix = "make one with DeviceMeshManager().create_data_parallel_mesh()"
+    fix = "make a mesh with DeviceMeshManager().create_data_parallel_mesh()"
     check_type(_SHARD, "mesh", mesh, Mesh, "a Mesh", fix)
     check_type(_SHARD, "mesh_axis", mesh_axis, Hashable, "an axis name or a tuple of names", "use a tuple")
     sizes = mesh.shape

@@ -38,7 +38,7 @@ def from_dlpack(external_array: object, device: Device | Sharding | None = None,
 
     Raises:
         TypeError: The object lacks the DLPack methods, or they do not follow DLPack.
-        BufferError: The memory is that of another kind of device, or of a GPU outside of this program; the dtype has no
+        BufferError: The memory belongs to another kind of device, or to a GPU outside of this program; the dtype has no
             counterpart, or the capsule is malformed.
         ValueError: `copy=False` and a copy is needed; `device` is a sharding over several devices.
 

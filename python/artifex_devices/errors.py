@@ -26,7 +26,7 @@ add_public_lookup(__name__)
 
 
 class CollectiveError(RuntimeError):
-    """Participants of a program did not meet: they called different collectives, left early, or took too long.
+    """Participants did not run the same collective: they called different ones, left early, or took too long.
 
     The text has a table of where each device stood: state, collective, source line.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives for the bodies of `shard_map` and `pmap`, with the names of `jax.lax`.
 
-Every participant of a group calls the same collective, with blocks of one shape and dtype or trees of them. Sums have a
-fixed order, so results repeat bit for bit. Results are read-only ndarrays. Where participants call different
+Every participant of a group calls the same collective, with blocks of one shape and dtype, or trees of blocks. Sums
+have a fixed order, so results repeat bit for bit. Results are read-only ndarrays. Where participants call different
 collectives, all of them stop and the caller gets an error with the position of each device.
 """
 
@@ -73,7 +73,7 @@ def psum(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None)
     Args:
         x: A block or a tree of blocks; bools are counted as int32. Python numbers are multiplied by the axis size.
         axis_name: Name of an axis that the body's shard_map or pmap binds, or a tuple of names.
-        axis_index_groups: Lists of indices along the axis, all of one size; each list is summed separately.
+        axis_index_groups: Lists of indices along the axis, of equal size; each list is summed separately.
 
     Returns:
         x with the sum in place of each block, the same read-only array for all members. float16 and bfloat16 are added
@@ -118,8 +118,8 @@ def pmean(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) 
 def pmean(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the mean over all members of an axis; arguments as psum.
 
-    Bools and small integers give float32, int64 gives float64. Integers are added as floats, so that sums of small
-    dtypes do not overflow (JAX adds them in their own dtype).
+    Bools and small integers give float32, int64 gives float64. Integers are added as floats: sums of small dtypes do
+    not overflow (JAX adds integers in their dtype).
     """
     return _collective(_mean, "pmean", x, axis_name, axis_index_groups)
 
@@ -185,7 +185,7 @@ def all_gather(
     """
     require("all_gather", axis_name)
     if type(axis_name) is tuple and not axis_name:
-        return x  # over no axis there is nothing to stack either
+        return x  # without an axis, no blocks are stacked
     axis = check_int("all_gather", "axis", axis)
     return _collective(collectives.gather, "all_gather", x, axis_name, axis_index_groups, axis, tiled)
 

@@ -50,7 +50,7 @@ class MemoryReport:
     nest and overlap, also over threads; each has its own peaks. They can be read while the block runs, and do not
     change after it.
 
-    The world is the one in which `memory_report` was entered; Arrays of worlds opened inside do not count.
+    The report is about the world in which `memory_report` was entered; Arrays of worlds opened inside do not count.
     """
 
     def __init__(self, top: int) -> None:
@@ -80,7 +80,7 @@ class MemoryReport:
 
     @property
     def peak_bytes(self) -> dict[Device, int]:
-        """Peak of the bytes in use of each device, those at the start included."""
+        """Peak of the bytes in use of each device, including bytes that were in use at the start."""
         return self._column(2)
 
     @property

@@ -40,7 +40,7 @@ class DeviceMeshManager:
         """Stores the devices.
 
         Args:
-            devices: Devices to use, in this order; None for all of `devices()`.
+            devices: Devices to use, in this order, by default all of `devices()`.
 
         Raises:
             TypeError: An entry is not a Device.
@@ -68,7 +68,7 @@ class DeviceMeshManager:
         Args:
             mesh_shape: Sizes by axis name: a mapping, or pairs of name and size (a list, a zip). Names are hashable
                 and not None. Without axes the mesh has one device.
-            devices: Devices to take from; None for the manager's.
+            devices: Devices to take from, by default the manager's.
 
         Returns:
             A Mesh over the first prod(sizes) devices.
@@ -111,7 +111,7 @@ class DeviceMeshManager:
         Raises:
             ValueError: There are fewer devices, or num_devices is below 1.
         """
-        # At least one device, so that a manager without devices raises "Not enough devices".
+        # At least one device: a manager without devices must raise "Not enough devices".
         count = max(1, len(self._devices)) if num_devices is None else num_devices
         return self.create_device_mesh([(axis_name, count)])
 
@@ -154,7 +154,7 @@ class DeviceMeshManager:
         Raises:
             TypeError: `mesh` is not a mesh.
         """
-        name, fix = "DeviceMeshManager.get_mesh_info", "make one with create_device_mesh"
+        name, fix = "DeviceMeshManager.get_mesh_info", "make a mesh with create_device_mesh"
         check_type(name, "mesh", mesh, (Mesh, AbstractMesh), "a Mesh", fix)
         return {"total_devices": mesh.size, "axes": dict(mesh.shape)}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of well-known models, for `planner.plan_step`: shapes as published, each with its source."""
+"""Steps of well-known models, for `planner.plan_step`: shapes as published, with their sources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PRODUCTS = (
     "x", "q", "k", "v", "attended", "middle", "gate", "up", "logits", "last", "expert_in", "router", "shared_gate",
     "shared_up",
 )  # fmt: skip
-_ALWAYS = ("attention_in", "mlp_in", "activated", "shared_activated", "final_in")  # beside _PRODUCTS, where all is kept
+_ALWAYS = ("attention_in", "mlp_in", "activated", "shared_activated", "final_in")  # stored as well as _PRODUCTS
 _KEPT = {"layers": ("x", "last"), "products": _PRODUCTS, "all": _PRODUCTS + _ALWAYS}
 
 
@@ -61,12 +61,12 @@ def transformer(
         cache: For a forward step, number of tokens of each sequence whose keys and values exist already; attention
             reads these. With `sequence=1` that is a step of decoding.
         dtype: Dtype of parameters and activations.
-        capacity_factor: Places of each expert, divided by what balanced routing needs; 1 without experts.
+        capacity_factor: Places of each expert, divided by the number that balanced routing fills; 1 without experts.
 
     Raises:
         ValueError: Unknown shape; numbers below 1; expert places that are not a whole number; a capacity factor without
             experts; a cache in training; a shape with biases, latent attention, a window below the number of tokens, or
-            other parts that einsums cannot describe exactly, which `planner.plan_training` can price.
+            other parts that einsums cannot describe exactly, for which `planner.plan_training` can estimate the time.
         TypeError: An argument has the wrong type.
 
     Example:
@@ -100,7 +100,7 @@ def transformer(
             "models.transformer",
             f"{shape.name} has {', '.join(problems)}",
             expected="a model that einsums describe exactly",
-            fix="price it with planner.plan_training",
+            fix="estimate it with planner.plan_training",
         )
     if cache and optimizer is not None:
         raise failure(
@@ -212,12 +212,12 @@ def moe(
         experts_per_token: Number of experts that each token is routed to.
         layers: Number of layers.
         tokens: Number of tokens in a step.
-        capacity_factor: Places of each expert, divided by what balanced routing needs.
+        capacity_factor: Places of each expert, divided by the number that balanced routing fills.
         optimizer: Optimiser, or None for a forward step.
         dtype: Dtype of parameters and activations.
 
     Raises:
-        ValueError: A number is below 1, a token has more experts than there are, or expert places are not a whole
+        ValueError: A number is below 1, a token has more experts than the layer, or expert places are not a whole
             number.
         TypeError: An argument has the wrong type.
 

@@ -103,7 +103,7 @@ def broadcast_one_to_all(in_tree: object, is_source: bool | None = None) -> Any:
 
     Args:
         in_tree: Tree of ndarrays, numbers or Arrays of this process; shapes and dtypes are equal in all processes.
-        is_source: Whether this process is the source; None selects process 0.
+        is_source: Whether this process is the source; by default process 0 is.
 
     Returns:
         The tree with ndarrays of the source.
@@ -180,7 +180,7 @@ def assert_equal(in_tree: object, fail_message: str = "") -> None:
         fail_message: Beginning of the error's text.
 
     Raises:
-        AssertionError: The values, trees, shapes or dtypes differ; the text shows those of all processes.
+        AssertionError: The values, trees, shapes or dtypes differ; the text shows them for all processes.
         TypeError: A leaf is not an array of numbers.
         CollectiveError: A process does not call it.
 
@@ -205,7 +205,7 @@ def assert_equal(in_tree: object, fail_message: str = "") -> None:
 def _host_leaves(client: Client, operation: str, structure: PyTreeDef, leaves: Mapping[int, Any]) -> list[NDArray[Any]]:
     """Returns contiguous ndarrays of the leaves with these numbers in the tree.
 
-    TypeError for those that are not arrays of numbers, RuntimeError for Arrays that cannot be read here. The other
+    TypeError for leaves that are not arrays of numbers, RuntimeError for Arrays that cannot be read here. The other
     processes get a CollectiveError with its text.
     """
     try:
@@ -288,7 +288,7 @@ def _compare(client: Client, operation: str, text: str, payload: bytes = b"") ->
 def _transfer(
     client: Client, operation: str, own: list[NDArray[Any]], source: int | None = None
 ) -> dict[int, list[NDArray[Any]]]:
-    """Sends contiguous arrays to all other processes: each process, or only `source`. Returns those of each sender."""
+    """Sends contiguous arrays from each process, or only from `source`, to all others. Returns each sender's arrays."""
     transport = transports.of_client(client, operation)
     count, me = client.process_count(), client.process_index()
     senders = range(count) if source is None else (source,)

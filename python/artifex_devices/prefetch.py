@@ -27,7 +27,7 @@ from artifex_devices.batch_placement import exchanges_sizes, place_batch
 __all__ = ["PrefetchStats", "Prefetcher", "prefetch_to_device"]
 add_public_lookup(__name__)
 
-_POLL_S = 0.25  # how late a thread goes on whose wake-up was lost as Ctrl-C interrupted the other one
+_POLL_S = 0.25  # longest delay of a thread whose wake-up was lost because Ctrl-C interrupted the other thread
 _EXIT_WAIT_S = 2.0
 
 
@@ -106,7 +106,7 @@ class _Work:
         self.idle_s = 0.0
 
     def stop(self) -> None:
-        """Stops the worker without waiting for it, so that finalizers may call it."""
+        """Stops the worker without waiting for it, because finalizers call it."""
         self.stopped = True
         self.wake.put(None)
 
@@ -427,15 +427,15 @@ def prefetch_to_device(
     """Reads and places batches in advance, while the consumer works.
 
     Arguments are checked at once; nothing is read before the first `next`. From then on a thread reads the source and
-    places each batch, at most `buffer_size` batches in advance. Order and number of batches are those of the source.
-    Its exception is raised after the batches before it, as the same object, and ends the iteration. Batches are copied,
-    so that a source may reuse one buffer.
+    places each batch, at most `buffer_size` batches in advance. Order and number of batches are the same as in the
+    source. An exception of the source is raised after the batches before it, as the same object, and ends the
+    iteration. Batches are copied, and the source may reuse one buffer.
 
     Args:
         iterator: The source of batches, each a pytree of arrays.
-        device_or_sharding: A target of `device_put`, or a tree of them that is a prefix of each batch; None for the
-            default device. A PartitionSpec is bound to the mesh that is set at this call. If a sharding has devices of
-            several processes, each process reads its own part of the batches. If that sharding has
+        device_or_sharding: A target of `device_put`, or a tree of targets that is a prefix of each batch, by default
+            the default device. A PartitionSpec is bound to the mesh that is set at this call. If a sharding has devices
+            of several processes, each process reads its own part of the batches. If that sharding has
             `uneven="last-short"` too, the processes exchange the sizes of their parts in `next`, which places the
             batch: all of them call it together.
         buffer_size: Number of batches read in advance, at least 1.

@@ -77,7 +77,7 @@ def placed_mesh_svg(mesh: Mesh, max_cells: int = 2048) -> Picture:
     counts omitted devices.
 
     Raises:
-        ValueError: The mesh's devices are not those of a cluster.
+        ValueError: The mesh's devices do not belong to a cluster.
         TypeError: `mesh` is not a Mesh, or `max_cells` not an int.
 
     Example:

@@ -54,11 +54,11 @@ def make_mesh(
     devices: Sequence[Device] | Any | None = None,
     mesh_shape: Sequence[int] | None = None,
 ) -> Mesh:
-    """Creates a mesh over the first devices, in the order of the list; `mesh_utils` orders those of a torus.
+    """Creates a mesh over the first devices, in the order of the list.
 
     Args:
         axis_shapes: Size of each axis, or a dict of name and size: {"data": 2, "model": 4}.
-        axis_names: Name of each axis; left out beside a dict.
+        axis_names: Name of each axis; omitted with a dict.
         axis_types: AxisType of each axis, or one for all, or its name: "auto", "explicit" or "manual". Operations on
             Arrays move data along Auto axes as needed, and raise where they would move it along Explicit ones. The
             default is Explicit, as in JAX (that of `Mesh` is Auto).

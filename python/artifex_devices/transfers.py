@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a part of a program moves between the host and devices: `with transfers.record() as report:`."""
+"""Reports of the bytes that a `with transfers.record() as report:` block moves between the host and devices."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ class TransferReport(NotebookText):
 
     @property
     def routes(self) -> tuple[RouteTransfers, ...]:
-        """Transfers by route, those with most bytes first."""
+        """Transfers by route, in descending order of bytes."""
         rows = [] if self._recording is None else [RouteTransfers(*row) for row in self._recording.routes()]
         return tuple(sorted(rows, key=lambda row: -row.bytes))
 
     @property
     def lines(self) -> tuple[LineTransfers, ...]:
-        """Transfers by line of the program and direction, those with most bytes first."""
+        """Transfers by line of the program and direction, in descending order of bytes."""
         rows = [] if self._recording is None else [LineTransfers(*row) for row in self._recording.lines()]
         return tuple(sorted(rows, key=lambda row: -row.bytes))
 

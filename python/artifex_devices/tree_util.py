@@ -73,7 +73,7 @@ __all__ = [
 ]
 add_public_lookup(__name__)
 
-# Trees of one level, whose leaves have one type.
+# Trees of one level with leaves of one type.
 Flat: TypeAlias = dict[Any, LeafT] | list[LeafT] | tuple[LeafT, ...] | LeafT
 _R = TypeVar("_R")
 
@@ -162,7 +162,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
         {'a': None, 'b': (1, [2, 3])}
     """
     check_callable("tree_map", "f", f, "a function of a leaf", _ORDER)
-    # f is called from Python, so that it may switch greenlets: they cannot switch below a C++ frame.
+    # f is called from Python because it may switch greenlets, which is impossible below a C++ frame.
     leaves, treedef = flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in leaves])
@@ -304,7 +304,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
         pytree_to_transpose: The outer tree of inner trees.
 
     Raises:
-        TypeError: The number of leaves is not that of outer times inner.
+        TypeError: The number of leaves is not the product of outer's and inner's.
         ValueError: inner_treedef is None and the tree does not begin with the outer structure, or that has no leaf.
 
     Example:

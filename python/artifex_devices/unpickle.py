@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and classes that pickles of this library name beside its public classes.
+"""Functions and classes that pickles of this library name in addition to its public classes.
 
 Programs do not call them. Names and arguments stay readable for later versions. An unpickler with a list of allowed
 names lists each of them as a pair, such as `("artifex_devices.unpickle", "array")`. It must not allow this module as a
@@ -30,7 +30,7 @@ _DEFINED_IN = {
     "unconstrained": ("_core.internal", "UNCONSTRAINED"),
 }
 
-# Public name: the function of the core, what it returns, and its arguments.
+# Public name: the function of the core, the type of its result, and its arguments.
 _OF_THE_CORE: dict[str, tuple[Callable[..., Any], str, str]] = {
     "array": (
         internal.array_from_pickle,
@@ -81,7 +81,7 @@ def _reader(name: str) -> Callable[..., Any]:
 # Plain names, not names that __getattr__ finds: pickle turns a Ctrl-C during its look-up into a PicklingError.
 globals().update({_name: _reader(_name) for _name in _OF_THE_CORE})
 
-# No module is an attribute of this one, also for unpicklers that allow dotted names.
+# No module is an attribute of this module, also for unpicklers that allow dotted names.
 del TYPE_CHECKING, annotations, internal
 
 

@@ -24,7 +24,7 @@ _EXAMPLES = {"artifex_devices": "1, 8", "artifex_processes": "1, 2, 4"}  # by ma
 
 @pytest.fixture
 def artifex_devices(request: pytest.FixtureRequest) -> Iterator[list[ad.Device]]:
-    """Returns the devices of the world that the test runs in: 8, or those of `@pytest.mark.artifex_devices(...)`."""
+    """Returns the devices of the test's world: 8, or the number of `@pytest.mark.artifex_devices(...)`."""
     import artifex_devices as ad
 
     with ad.simulate(getattr(request, "param", _DEFAULT_WORLD)):
@@ -62,7 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run tests marked artifex_processes under N schedules",
     )
     group.addoption(
-        "--artifex-schedule-seed", type=int, metavar="SEED", help="the first schedule; the default is that of the mark"
+        "--artifex-schedule-seed", type=int, metavar="SEED", help="the first schedule, by default the mark's"
     )
 
 
@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: Any) -> None:
-    """Lets marked tests use the fixture, also those that do not name it."""
+    """Lets marked tests use the fixture, even if they do not name it."""
     if not collector.istestfunction(obj, name):
         return
     own = getattr(obj, "pytestmark", ())
@@ -103,8 +103,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         _check_mark(metafunc, counts, is_right, "numbers of processes, and at most devices, seed and faults")
         if worlds is not None:
             raise pytest.UsageError(
-                f"{metafunc.definition.nodeid}: it has the marks artifex_devices and artifex_processes; expected one "
-                "of them; write @pytest.mark.artifex_processes(2, devices=4)"
+                f"{metafunc.definition.nodeid}: it has the marks artifex_devices and artifex_processes; expected only "
+                "one mark; write @pytest.mark.artifex_processes(2, devices=4)"
             )
         ids = [f"{count}-process{'' if count == 1 else 'es'}" for count in counts.args]
         metafunc.parametrize("artifex_processes", counts.args, indirect=True, ids=ids)

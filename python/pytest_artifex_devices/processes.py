@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a test in several processes: simulated ones, or real ones that mpiexec starts. Groups output by process."""
+"""Runs a test in several processes, simulated or started by mpiexec. Groups output by process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_in_job() -> bool:
 
 
 def run_simulated(function: Callable[[], Any], settings: Settings, schedules: int) -> None:
-    """Runs a test in simulated processes under several schedules; raises the error of the first one that fails."""
+    """Runs a test in simulated processes under several schedules; raises the error of the first schedule that fails."""
     from artifex_devices.testing import run_processes
 
     for seed in range(settings.seed, settings.seed + schedules):
@@ -60,7 +60,7 @@ def run_simulated(function: Callable[[], Any], settings: Settings, schedules: in
 def _raise(
     errors: list[tuple[int, BaseException]], settings: Settings, seed: int, shared_globals: Sequence[str]
 ) -> None:
-    """Raises the error of the first process, other than one that only lost another process, with those of the rest."""
+    """Raises the error of the first process that failed by itself; the other processes' errors are notes of it."""
     from artifex_devices._base.raised_exceptions import add_note
     from artifex_devices.errors import CollectiveError
 

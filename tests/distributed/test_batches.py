@@ -143,7 +143,7 @@ def test_sizes_of_parts_that_do_not_fit_together_are_an_error_in_every_process(p
     assert found[0] == found[1]
     assert found[0][1] == (4,)
     assert (
-        "expected those of shape (7,), the sum of all, got dimension 0: process 0 has 3 and its part is 4; dimension "
+        "expected parts of shape (7,), the sum of all, got dimension 0: process 0 has 3 and its part is 4; dimension "
         "0: process 1 has 4 and its part is 3; cut the global array by batch_placement.batch_share(sharding, length)"
     ) in found[0][0]
 

@@ -30,7 +30,7 @@ def test_different_operations_give_every_process_one_error(processes, count):
     texts = {text.partition("\nFlight records")[0] for _, text in errors}  # the records go on while they are read
     assert len(texts) == 1
     (text,) = texts
-    assert text.startswith("the processes came to different operations; expected every process to run the same")
+    assert text.startswith("the processes called different operations; expected every process to run the same")
     line = re.search(r"process 0 \(.*?\): psum of float32\[4\] over 'x', at .*test_faults.py:(\d+)\n", text)
     other = re.search(r"process 1 \(.*?\): device_put of float32\[8\] to P\('x'\), at .*:(\d+)\n", text)
     assert int(other[1]) == int(line[1]) + 2
@@ -44,7 +44,7 @@ def different_groups():
 def test_different_groups_are_noticed(processes):
     errors = processes(3, different_groups).errors
     assert [name for name, _ in errors] == ["CollectiveError"] * 3
-    assert all("the processes came to different operations" in text for _, text in errors)
+    assert all("the processes called different operations" in text for _, text in errors)
 
 
 def raise_in_one():
@@ -60,7 +60,7 @@ def test_an_exception_in_one_process_reaches_those_that_wait_for_it(processes, c
     for number in [n for n in range(count) if n != 1]:
         name, text = job.errors[number]
         assert name == "CollectiveError"
-        assert re.match(r"psum: process 1 \(.*?\) has failed: ValueError: boom; expected it to come", text)
+        assert re.match(r"psum: process 1 \(.*?\) has failed: ValueError: boom; expected it to call the same", text)
         assert f"while process {number} waited in psum, at " in text
     assert job.status != 0
     assert "ValueError: boom" in job.output
@@ -146,7 +146,7 @@ def go_on_after_a_fault():
 def test_later_calls_say_what_broke_the_job(processes):
     for outcome in processes(2, go_on_after_a_fault).outcomes:
         first, *later = outcome.value
-        assert first.startswith("the processes came to different operations")
+        assert first.startswith("the processes called different operations")
         for text in later:
             assert "the processes of this job no longer work together, since: the processes called different" in text
 

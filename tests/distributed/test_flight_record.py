@@ -64,7 +64,7 @@ def test_the_error_of_survivors_shows_what_a_killed_process_did_last(processes, 
         )
     code, output = record(only_job(tmp_path))
     assert code == 1
-    assert "process 1 is behind: it came to nothing after that" in output
+    assert "process 1 is behind: it has called nothing after that" in output
     code, output = record(only_job(tmp_path), "--json")
     document = json.loads(output)
     assert [each["state"] for each in document["processes"]] == ["ended without notice"] * 3
@@ -89,9 +89,9 @@ def test_processes_that_came_to_different_calls_are_named_with_their_lines(proce
     job = processes(2, different_branches)
     for name, text in job.errors:
         assert name == "CollectiveError"
-        assert re.search(r"processes 0-1 came last together to .*device_put of float64.*\n", text)
-        assert re.search(r"process 0 came next to sync_global_devices at .*test_flight_record.py:\d+\n", text)
-        assert re.search(r"process 1 came next to process_allgather at .*test_flight_record.py:\d+\n", text)
+        assert re.search(r"processes 0-1 all called .*device_put of float64.*\n", text)
+        assert re.search(r"process 0 then called sync_global_devices at .*test_flight_record.py:\d+\n", text)
+        assert re.search(r"process 1 then called process_allgather at .*test_flight_record.py:\d+\n", text)
     assert record(only_job(tmp_path))[0] == 1
 
 

@@ -116,5 +116,7 @@ def refuse_beside_a_wait():
 def test_a_refusal_does_not_wait_for_a_thread_that_waits_for_its_effect(processes):
     first, text, third = processes(3, refuse_beside_a_wait).values
     assert (first, third) == ("", "")
-    assert text.startswith("CollectiveError: first: not all processes can take part; expected all of them to come, got")
-    assert "refuses: first: no memory; fix it there, the job goes on" in text
+    assert text.startswith(
+        "CollectiveError: first: not all processes can take part; expected all of them to take part, got"
+    )
+    assert "refuses: first: no memory; fix the cause there; the job continues" in text

@@ -108,7 +108,7 @@ def test_a_refusal_ends_the_waits_of_the_others_and_the_job_goes_on(processes):
         assert len(texts) == len(turns)
         for turn, text in zip(turns, texts, strict=True):
             assert f"process {turn % 3} (" in text
-            assert f"refuses: device_put: no memory in turn {turn}; fix it there, the job goes on" in text
+            assert f"refuses: device_put: no memory in turn {turn}; fix the cause there; the job continues" in text
         assert after == [b"y"] * 3
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods and properties of Array that are written in Python, apart from its operators.
 
-Most of them call NumPy's function of the same name, which NumPy hands to `_array_ops`. The others import what they run
-when they are called, because most programs need few of them.
+Most of them call NumPy's function of the same name, which NumPy hands to `_array_ops`. All other methods import their
+implementation when they are called, because most programs need few of them.
 """
 
 # NumPy's stubs know ndarrays only.
@@ -215,7 +215,7 @@ class ArrayMethods(_Self):
     swapaxes = _forwarded(np.swapaxes, "Calls np.swapaxes: two dimensions swapped.")
     squeeze = _forwarded(
         np.squeeze,
-        "Calls np.squeeze: removes the dimensions of size 1, or only the ones in axis, on the same memory.",
+        "Calls np.squeeze: removes the dimensions of size 1 (only dimensions in axis, if passed), on the same memory.",
     )
     diagonal = _forwarded(
         np.diagonal, "Calls np.diagonal: the diagonal of two dimensions, as the last dimension of a new Array."

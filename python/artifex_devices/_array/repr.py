@@ -67,8 +67,8 @@ def _alive_str(array: Array) -> str:
 def _shown_value(array: Array) -> tuple[npt.NDArray[Any], Any]:
     """Returns an ndarray that prints as the Array's value, and the print options for it.
 
-    If NumPy would summarize the value, only its edges are read, so that showing an Array of any size gathers few
-    elements and caches nothing.
+    If NumPy would summarize the value, only its edges are read: showing an Array of any size gathers few elements and
+    caches nothing.
     """
     options = np.get_printoptions()
     if array.size <= options["threshold"] or array.is_fully_replicated:
@@ -76,7 +76,7 @@ def _shown_value(array: Array) -> tuple[npt.NDArray[Any], Any]:
     edge = options["edgeitems"]
     if edge < 1:
         return np.asarray(array), options
-    # One element between the edges of a dimension replaces those that are left out; it is never printed.
+    # One element between the edges of a dimension replaces the elements that are left out; it is never printed.
     small = np.zeros([min(size, 2 * edge + 1) for size in array.shape], array.dtype)
     for shard in array.addressable_shards:
         if shard.replica_id != 0:

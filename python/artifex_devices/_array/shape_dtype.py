@@ -85,7 +85,9 @@ class ShapeDtypeStruct:
 
     def __setattr__(self, name: str, *value: Any) -> NoReturn:
         """Raises RuntimeError, as in JAX."""
-        raise RuntimeError(f"ShapeDtypeStruct: cannot change {name}: it is immutable; create another one by .update()")
+        raise RuntimeError(
+            f"ShapeDtypeStruct: cannot change {name}: it is immutable; create a changed copy by .update()"
+        )
 
     __delattr__ = __setattr__
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to write in place of names that JAX's modules have and this package does not."""
+"""Replacements for names that JAX's modules have and this package lacks."""
 
 from __future__ import annotations
 

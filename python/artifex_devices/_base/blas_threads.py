@@ -33,7 +33,7 @@ def _new_controller() -> Any:
 
 
 class shared_cores:  # noqa: N801 - used like a function
-    """Limits the threads of BLAS in a `with` block, so that `calls` parallel calls share the cores.
+    """Limits the threads of BLAS in a `with` block: `calls` parallel calls share the cores.
 
     The limit applies to the process; inner blocks, and parallel ones on other threads, have no effect.
     """

@@ -12,7 +12,7 @@ PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + o
 
 
 def user_frame(frame: FrameType) -> FrameType:
-    """Returns the first frame from this one outwards that is not of the package, or else the outermost."""
+    """Returns the first frame outside of the package, from the current frame outwards, or else the outermost."""
     while frame.f_code.co_filename.startswith(PACKAGE_FOLDER) and frame.f_back is not None:
         frame = frame.f_back
     return frame

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts with axes, which matplotlib draws where it is installed."""
+"""Charts with axes. They need matplotlib."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTE_WIDTH = 120  # characters
 
 
 def axes_for(operation: str, ax: object, title: str, notes: Iterable[str] = ()) -> Axes:
-    """Returns axes with a title, and notes below them: `ax`, or for None those of a new figure.
+    """Returns axes with a title, and notes below them: `ax`, or for None the axes of a new figure.
 
     Raises:
         ImportError: matplotlib is not installed; the text has the command that installs it.

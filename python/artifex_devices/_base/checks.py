@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of the form `operation: problem; expected X, got Y; fix`, and checks of arguments that raise them.
 
-`operation` is the name of the public function, `name` the argument, and `fix` what the caller can paste.
+`operation` is the name of the public function, `name` the argument, and `fix` a repair that the caller can paste.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def check_number(
     above: float | None = None,
     expected: str = "a number",
 ) -> float:
-    """Returns the number, which must be finite where `minimum` (included) or `above` (excluded) is given.
+    """Returns the number. With `minimum` (included) or `above` (excluded) it must also be finite.
 
     Raises:
         TypeError: The value is a bool or not a real number.

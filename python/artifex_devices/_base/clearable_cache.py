@@ -29,13 +29,13 @@ def clearable_cache(maxsize: int) -> Callable[[Callable[..., _Result]], functool
 
 
 def clearable(mapping: _Mapping) -> _Mapping:
-    """Returns the mapping, which clear_caches empties from now on; its owner bounds it."""
+    """Registers the mapping for clear_caches, and returns it; the owner limits its size."""
     _clear.append(mapping.clear)
     return mapping
 
 
 def remember(cache: MutableMapping[Any, _Result], key: object, value: _Result) -> _Result:
-    """Returns the value, which it stores in a cache of at most 256 entries: a full one is emptied first."""
+    """Stores the value in a cache of at most 256 entries, which is emptied when it is full, and returns the value."""
     if len(cache) >= _ENTRIES:
         cache.clear()
     cache[key] = value
@@ -43,7 +43,7 @@ def remember(cache: MutableMapping[Any, _Result], key: object, value: _Result) -
 
 
 class WorldCache(dict[Any, _Result]):
-    """A cache of values that keep worlds alive: at most 256 entries, of the 4 worlds that came last.
+    """A cache of values that keep worlds alive: at most 256 entries, of the 4 latest worlds.
 
     `clear_caches` empties it while it exists. Threads may use it at once: each step on a dict is atomic, and there is
     no lock that a forked child could find taken.
@@ -56,7 +56,7 @@ class WorldCache(dict[Any, _Result]):
         _world_caches[number] = weakref.ref(self, lambda _: _world_caches.pop(number, None))
 
     def remember(self, world: Hashable, key: object, value: _Result) -> _Result:
-        """Returns the value, which it stores as one of a world."""
+        """Stores the value as an entry of a world, and returns it."""
         if len(self) >= _ENTRIES:
             self.clear()
         if world not in self._keys_by_world:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemon threads of the library, which know the user's line that started them."""
+"""Daemon threads of the library; they record the user's line that started them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artifex_devices._base.caller import user_frame
 from artifex_devices._core.internal import set_thread_caller
 
 _EXIT_S = 3.0  # longest wait at interpreter exit for threads that are starting
-_LATE_START_S = 1.0  # longest wait of a thread that starts another one, for other starts and at interpreter exit
+_LATE_START_S = 1.0  # longest wait of a thread that starts another thread, for other starts and at interpreter exit
 
 # Held while a thread starts, and by the main thread from interpreter exit on. If the interpreter is finalized before a
 # new thread has had the GIL, that thread can use memory that is released: decision 0005.

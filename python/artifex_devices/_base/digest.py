@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests by which processes compare what they do and what they have."""
+"""Digests by which processes compare their operations and values."""
 
 from __future__ import annotations
 

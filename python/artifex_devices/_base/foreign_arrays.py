@@ -14,7 +14,7 @@ _CPU = 1  # kDLCPU of DLPack
 def copy_of_foreign(x: object) -> NDArray[Any] | None:
     """Returns a copy of another library's array in host memory as an ndarray, and None for anything else.
 
-    An array in the memory of another device is None too: reading it would be a transfer that nobody asked for.
+    An array in the memory of another device is None too: reading it would be an unrequested transfer.
     """
     kind: Any = type(x)
     if hasattr(kind, "__dlpack_device__"):

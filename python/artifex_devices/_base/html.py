@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTML of values for notebooks: a page is a title and parts, such as facts, tables, pictures and texts.
 
-The HTML has no script, no class and no external reference. It uses only elements and styles that the sanitizer of
-JupyterLab keeps, so that a notebook that is not trusted looks the same. Letters have the colour of the page around.
-All text is escaped.
+The HTML has no script, no class and no external reference. It uses only elements and styles that JupyterLab's sanitizer
+keeps: an untrusted notebook looks the same. Letters have the colour of the surrounding page. All text is escaped.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class NamedTuple(Protocol):
 
 ArrayLeaf: TypeAlias = Array | np.ndarray[Any, Any]
 
-# An int and a float may stand where a complex is expected.
+# An int and a float are accepted where a complex is expected.
 Leaf: TypeAlias = ArrayLeaf | np.generic | complex
 
 # Trees whose elements may be trees too.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of enums, whose members are pickled alike by every supported Python."""
+"""The base class of enums: every supported Python pickles their members alike."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 """Changes of exceptions that the user's code may have raised, which must reach the caller whatever their class does.
 
 A class may refuse attributes, as a frozen dataclass does. The functions here ask the class neither to set attributes
-nor to add notes, and never raise: an exception that cannot be changed stays as it is.
+nor to add notes, and never raise: an exception that cannot be changed stays unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def set_attribute(error: BaseException, name: str, value: object) -> None:
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Adds a note after those that the exception has; Python 3.10 does not print notes."""
+    """Adds a note after the exception's existing notes; Python 3.10 does not print notes."""
     with contextlib.suppress(Exception):
         notes = getattr(error, "__notes__", ())
         BaseException.__setattr__(error, "__notes__", [*notes, note])

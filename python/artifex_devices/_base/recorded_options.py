@@ -44,7 +44,7 @@ RECORDED: dict[str, _Option] = {
     "jax_raise_persistent_cache_errors": _Option(False, _FLAG),
     "jax_traceback_filtering": _Option("auto"),
     "jax_use_shardy_partitioner": _Option(True, _FLAG),
-    # Random numbers are those of NumPy's Generator.
+    # Random numbers come from NumPy's Generator.
     "jax_default_prng_impl": _Option("threefry2x32"),
     "jax_enable_custom_prng": _Option(False, _FLAG),
     "jax_threefry_partitionable": _Option(True, _FLAG),

@@ -42,7 +42,7 @@ def checked_count(value: object, what: str, minimum: int) -> int:
 
 
 def checked_record(owner: type, value: object, what: str, **limits: Any) -> dict[str, Any]:
-    """Returns the fields of the dataclass `owner`; only those annotated with simple types are checked.
+    """Returns the fields of the dataclass `owner`; checks only fields that are annotated with simple types.
 
     A str is a text of one line. `limits` has the smallest count of an int, which is 1 by default, and the smallest and
     largest number of each float.
@@ -65,7 +65,7 @@ def checked_record(owner: type, value: object, what: str, **limits: Any) -> dict
 
 
 def checked_state(owner: type, state: object, **types: type) -> dict[str, Any]:
-    """Returns the state of a pickled dataclass: all of its fields and no others; `types` names those to check."""
+    """Returns the state of a pickled dataclass, which must have exactly its fields; `types` names fields to check."""
     names = {field.name for field in dataclasses.fields(owner)}
     if not isinstance(state, dict) or set(state) != names:
         found = ", ".join(map(safe_repr, state)) if isinstance(state, dict) else f"a {type(state).__name__}"

@@ -95,8 +95,8 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
 def table_lines(rows: Sequence[Sequence[str]], *, right: Container[int] = (), width: int = 0) -> list[str]:
     """Formats rows, of which the first may be a head, in columns as wide as their widest text.
 
-    A row of one text is a line between the others. Columns whose numbers are in `right` are set to the right, all
-    others to the left. Lines have at most `width` characters, if it is not 0: the widest columns are wrapped between
+    A row of one text is a line between other rows. Columns whose numbers are in `right` are set to the right, all other
+    columns to the left. Lines have at most `width` characters, if it is not 0: the widest columns are wrapped between
     words. Where that is too wide, each row becomes a paragraph, with the head before each text. Long words of the last
     column, such as paths, stay whole.
 
@@ -174,7 +174,7 @@ def more_devices(count: int) -> str:
 
 
 def shortened(texts: Sequence[str], most: int, more: str = "and {} more") -> list[str]:
-    """Returns the first `most` texts, and as the last one the number of the others, if there are others.
+    """Returns the first `most` texts, and if there are more, a last text with their number.
 
     Example:
         >>> shortened(["a", "b"], 2), shortened(["a", "b", "c"], 2), "; ".join(shortened(["a", "b", "c"], 1))
@@ -185,7 +185,7 @@ def shortened(texts: Sequence[str], most: int, more: str = "and {} more") -> lis
 
 
 def shortened_list(texts: Sequence[str], most: int) -> str:
-    """Joins the first `most` texts by commas and counts the others.
+    """Joins the first `most` texts by commas and counts the rest.
 
     Example:
         >>> shortened_list(["a", "b", "c"], 3), shortened_list(["a", "b", "c"], 1)
@@ -202,7 +202,7 @@ def alternatives(values: Iterable[Any]) -> str:
 
 
 def index_text(index: object) -> str:
-    """Returns the code of a simple index, as it stands in brackets; "i" for arrays and other objects.
+    """Returns the code of a simple index, as written in brackets; "i" for arrays and other objects.
 
     Example:
         >>> index_text((0, slice(None, 3), ...)), index_text([1, 2])

@@ -25,7 +25,7 @@ _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_
 
 # Limits of the search for the line of a key.
 _MAX_LINES = 2000
-_MAX_CHARACTERS = 1 << 19  # parsed; a statement is parsed once for each of its lines
+_MAX_CHARACTERS = 1 << 19  # that are parsed; a statement of several lines is parsed once per line
 _MAX_KEYS = 3  # of a path
 
 
@@ -126,7 +126,7 @@ def _lines_of(text: str) -> dict[tuple[str, ...], int]:
         try:
             tomllib.loads(statement)
         except tomllib.TOMLDecodeError:
-            continue  # the statement goes on
+            continue  # the statement continues
         if statement.lstrip().startswith("["):
             table = statement
             content = tomllib.loads(table)

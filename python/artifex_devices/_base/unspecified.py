@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default of arguments for which None has a meaning of its own."""
+"""The default of arguments for which None has another meaning."""
 
 from __future__ import annotations
 

@@ -2132,7 +2132,7 @@ class Array:
         self, axis: typing.SupportsIndex | collections.abc.Sequence[typing.SupportsIndex] | None = None
     ) -> Array:
         """
-        Calls np.squeeze: removes the dimensions of size 1, or only the ones in axis, on the same memory.
+        Calls np.squeeze: removes the dimensions of size 1 (only dimensions in axis, if passed), on the same memory.
         """
 
     def std(

@@ -79,9 +79,9 @@ def get_batch_size_recommendation(
             name that its device reports ("NVIDIA H200"), or its PCI id. None means the hardware of `device`.
         bytes_per_example: Bytes of one example on the device, activations included. If passed,
             `max_memory_batch_size` is estimated: (free - model_state_bytes) // bytes_per_example, at least 0.
-        model_state_bytes: Bytes in use beside the batch: parameters, gradients, optimizer state.
-        device: A device, for its hardware and its free memory; None means the default device.
-        free_bytes: Free memory in bytes. None means that of `device`: its limit less the bytes in use. Needed for the
+        model_state_bytes: Bytes in use without the batch: parameters, gradients, optimizer state.
+        device: A device, for its hardware and its free memory, by default the default device.
+        free_bytes: Free memory in bytes, by default of `device`: its limit less the bytes in use. Needed for the
             estimate on other hardware.
 
     Returns:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capabilities of the hardware, and detectors of them."""
+"""Capabilities of the hardware, and their detectors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class DeviceDetector(Protocol):
 
 @public("artifex_devices.device_manager")
 class CUDADetector:
-    """Detects NVIDIA GPUs through the driver, and counts the CPU devices if there are none.
+    """Detects NVIDIA GPUs through the driver; on a machine without GPUs, counts the CPU devices.
 
     The driver's management library (NVML) is loaded, queried and shut down; no program is started. If it is not
     available, the kernel's files are read instead: /proc/driver/nvidia/gpus (a folder for each GPU that the driver
@@ -77,12 +77,12 @@ class CUDADetector:
     `reason` reports it.
 
     GPUs are counted as the driver counts them: CUDA_VISIBLE_DEVICES has no effect, and a GPU that is divided into MIG
-    instances is one GPU with all of its memory. `find_accelerators()` lists every GPU; this detector returns the memory
-    and compute capability of the first one only.
+    instances counts as one GPU with its full memory. `find_accelerators()` lists every GPU; this detector returns the
+    memory and compute capability of the first one only.
 
     Attributes:
-        reason: Why the last detection found no GPU, or which facts it could not find; None before the first detection
-            and if nothing is missing.
+        reason: Why the last detection found no GPU, or which facts it could not find, or None before the first
+            detection and if nothing is missing.
 
     Example:
         >>> from artifex_devices import CUDADetector, DeviceType
@@ -114,7 +114,7 @@ class CUDADetector:
         self.reason: str | None = None
 
     def detect_capabilities(self) -> DeviceCapabilities:
-        """Detects again: the GPUs that the driver runs, or the CPU devices of the current world if there are none.
+        """Detects again: the GPUs that the driver runs, or, without GPUs, the CPU devices of the current world.
 
         In a world of emulated GPUs these are the result, with the driver version "emulated".
         """
@@ -188,7 +188,7 @@ class CUDADetector:
         return f"NVIDIA GPU on the PCI bus ({', '.join(found)}): its driver is not loaded, or hidden from this process"
 
     def _hexadecimal(self, device: Path, name: str) -> int:
-        """Returns the number in a file of sysfs; 0 if there is none."""
+        """Returns the number in a file of sysfs; 0 if the file has no number."""
         text, _ = self._files.read(f"/sys/bus/pci/devices/{device.name}/{name}")
         try:
             return int(text or "0", 16)
@@ -234,7 +234,7 @@ def _multiplies_half_floats_faster(capability: str) -> bool:
 
 
 def _entries(folder: Path) -> tuple[list[Path], str]:
-    """Returns the sorted entries of a folder, and the reason if there are none."""
+    """Returns the sorted entries of a folder, and the reason if it has no entries."""
     try:
         found = sorted(folder.iterdir())
     except FileNotFoundError:

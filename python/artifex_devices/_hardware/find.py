@@ -52,7 +52,7 @@ class FoundAccelerator:
         numa_os_indexes: Nearest NUMA nodes, by the numbers of the operating system (`os_index` in
             `Machine.numa_nodes`); empty if not known.
         nvml_index: Number in NVIDIA's management library.
-        nvlinks: NVLinks of the GPU; empty if it has none.
+        nvlinks: NVLinks of the GPU; empty for a GPU without NVLinks.
         os_devices: Names of its OS devices in hwloc, "cuda0".
         backends: Backends of hwloc that report it, "CUDA".
         sources: Sources of these facts: "hwloc", a folder of sysfs, the path or name of the management library.
@@ -86,7 +86,7 @@ class AcceleratorReport:
     """Result of `find_accelerators`.
 
     Attributes:
-        accelerators: GPUs and TPUs in the order of the bus; then those that only the driver reports.
+        accelerators: GPUs and TPUs in the order of the bus; then GPUs that only the driver reports.
         driver_version: Version of NVIDIA's driver; None if not known.
         cuda_version: Newest CUDA that the driver supports; None if not known.
         problems: Reasons for unknown values, each with the place that was searched.
@@ -106,16 +106,16 @@ def find_accelerators(
 ) -> AcceleratorReport:
     """Finds all GPUs and TPUs; each call searches again.
 
-    They are hardware, not devices of the runtime: those are `devices()`. NVIDIA's GPUs are read through the driver's
+    They are hardware; `devices()` returns the devices of the runtime. NVIDIA's GPUs are read through the driver's
     management library (NVML), the PCI bus through hwloc, AMD's GPUs also through Linux's KFD. No program is started,
-    and no CUDA context is created. CUDA_VISIBLE_DEVICES has no effect, and a GPU that is divided into MIG instances is
-    one GPU with all of its memory.
+    and no CUDA context is created. CUDA_VISIBLE_DEVICES has no effect, and a GPU that is divided into MIG instances
+    counts as one GPU with its full memory.
 
     Args:
         machine: A machine read from XML, for its recorded accelerators; None means the machine of this process.
         root: "/", or a folder with a copy of another machine's `sys`.
-        nvml_library: Absolute path of a management library; None means the driver's own, `libnvidia-ml.so.1` as the
-            loader finds it, which is used for this process's machine only.
+        nvml_library: Absolute path of a management library. By default the driver's own, `libnvidia-ml.so.1` as the
+            loader finds it, but only for this process's machine.
 
     Returns:
         An AcceleratorReport. A missing library, a failing call or an unreadable folder is reported in `problems`.

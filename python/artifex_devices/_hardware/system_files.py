@@ -24,7 +24,7 @@ class SystemFiles:
         try:
             content = read_regular_file(self._root / path.lstrip("/"), _MOST_BYTES)
         except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):  # callers store what they read
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):  # callers store the result
                 raise
             return None, f"{path} cannot be read ({error.strerror or error})"
         except ValueError as error:

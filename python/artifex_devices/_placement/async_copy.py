@@ -21,7 +21,7 @@ from artifex_devices.tree_util import tree_flatten
 
 
 class _PartlyRemote:
-    """An Array with parts in other processes only, so that the global array cannot be read."""
+    """An Array with parts that only other processes hold; the global array cannot be read."""
 
     def __init__(self, error: RuntimeError) -> None:
         self._error = error
@@ -54,10 +54,10 @@ class HostCopy:
         """Waits and returns the tree, with a read-only ndarray for each Array. Ctrl-C ends the wait.
 
         Args:
-            timeout: Seconds; None for no limit.
+            timeout: Seconds, or None for no limit.
 
         Raises:
-            TimeoutError: The copy was not done in time; it goes on, and result() may be called again.
+            TimeoutError: The copy was not done in time; it continues, and result() may be called again.
             RuntimeError: A transfer to an Array failed, or an Array has parts in other processes only.
         """
         if not self._is_finished:
@@ -71,7 +71,7 @@ class HostCopy:
         """Waits and returns the exception that result() would raise, or None.
 
         Args:
-            timeout: Seconds; None for no limit.
+            timeout: Seconds, or None for no limit.
 
         Raises:
             TimeoutError: The copy was not done in time.

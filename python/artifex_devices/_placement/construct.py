@@ -79,8 +79,8 @@ def make_array_from_callback(
         sharding: A Sharding, a Format, or a PartitionSpec under set_mesh.
         data_callback: Function of the index of a block, a tuple of slices, that returns the block: an ndarray, a number
             or an Array. It is called once for each device of this process in mesh order, replicas included, but only
-            once for a fully replicated array, as in JAX. The block is copied before the next call, so that the callback
-            may reuse one buffer. Its exceptions are passed on.
+            once for a fully replicated array, as in JAX. The block is copied before the next call, and the callback may
+            reuse one buffer. Its exceptions are passed on.
         dtype: None, or the dtype of all blocks; required if no device is in this process.
 
     Raises:
@@ -111,8 +111,8 @@ def make_array_from_process_local_data(sharding: object, local_data: object, glo
     devices: each distinct part once, in order. With one process the data is the global array.
 
     Args:
-        sharding: A target of device_put other than None, or a prefix tree of these.
-        local_data: An ndarray or a number, or a tree of these.
+        sharding: A target of device_put other than None, or a prefix tree of such targets.
+        local_data: An ndarray or a number, or a tree of ndarrays and numbers.
         global_shape: The shape of the global array, or a prefix tree of shapes. With None it follows from the data,
             taken as this process's part in each dimension that is sharded over processes. With a sharding of
             `uneven="last-short"` the last parts may be shorter: then the processes exchange their sizes, and all
@@ -148,8 +148,8 @@ def make_array_from_process_local_data(sharding: object, local_data: object, glo
             raise failure(
                 ValueError,
                 operation,
-                "global_shape is not that of the data",
-                expected="equal shapes, as there is one process",
+                "global_shape is not the shape of the data",
+                expected="equal shapes in a program of one process",
                 got="; ".join(wrong),
                 fix="leave global_shape out",
             )
@@ -234,8 +234,8 @@ def _agreed_shape(
 ) -> tuple[int, ...]:
     """Returns the global shape that follows from the sizes of all processes of the sharding, which call it together.
 
-    `groups` are, by dimension, the processes that hold the same part. ValueError in all of them where a size is not
-    that of the process's part.
+    `groups` are, by dimension, the processes that hold the same part. All processes raise ValueError if the size of any
+    process is not the size of its part.
     """
     from artifex_devices.distributed.exchange import gather_sizes
 
@@ -259,7 +259,7 @@ def _agreed_shape(
             ValueError,
             operation,
             f"{name}the data of the processes are not the parts of one array by {sharding}",
-            expected=f"those of shape {tuple(shape)}, the sum of all",
+            expected=f"parts of shape {tuple(shape)}, the sum of all",
             got="; ".join(wrong),
             fix="cut the global array by batch_placement.batch_share(sharding, length) in each process",
         )
@@ -273,10 +273,10 @@ def _length(parts: list[tuple[int, int]]) -> int:
 def array_from_local_data(
     operation: str, sharding: Sharding, data: object, global_shape: object, name: str = ""
 ) -> Array:
-    """Creates an Array over several processes of which this one gives its part; `name` is the leaf's, for messages.
+    """Creates an Array over several processes from this process's part; `name` is the leaf's, for messages.
 
-    In each dimension `data` has either all elements, or this process's parts one after the other. global_shape may be
-    None where `data` determines it. ValueError where sizes do not fit, or this process has none of the devices.
+    In each dimension `data` has either all elements, or this process's parts in order. global_shape may be None where
+    `data` determines it. Raises ValueError if sizes do not fit, or if this process has none of the devices.
     """
     value = np.asarray(data)
     if not sharding.has_addressable_devices:

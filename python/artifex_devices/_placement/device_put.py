@@ -17,7 +17,7 @@ from artifex_devices._placement.jax_values import from_jax_tree
 from artifex_devices._placement.target import TargetTree
 from artifex_devices._tree.prefix import per_leaf
 
-# Types of leaves, so that the usual call does not flatten.
+# Types of leaves: with these the usual call does not flatten.
 LEAF_TYPES = frozenset({np.ndarray, Array, bool, int, float, complex, np.float32, np.float64, np.int32, np.int64})
 
 
@@ -106,15 +106,15 @@ def device_put(
     The source is read before the call returns: later writes to it do not change the result.
 
     Args:
-        x: An ndarray of any strides, a number, an Array, or a tree of these.
+        x: An ndarray of any strides, a number, an Array, or a tree of such leaves.
         device: None (the placement of an Array; the first device for host data), a Device, a Sharding, a PartitionSpec
             under `set_mesh`, a Format (each shard is stored in its Layout), a memory.Space (the same devices, another
-            kind of memory), or a tree of these that is a prefix of x.
+            kind of memory), or a tree of such targets that is a prefix of x.
         src: Ignored; accepted as in JAX.
-        donate: Whether to delete Arrays of x and reuse their memory, so that using them raises RuntimeError; bool or
-            prefix tree. Not together with may_alias=True.
+        donate: Whether to delete Arrays of x and reuse their memory (using them afterwards raises RuntimeError); bool
+            or prefix tree. Not together with may_alias=True.
         may_alias: True allows the Array to use the memory of a dense ndarray on one device; the ndarray becomes
-            read-only. False never shares memory, also between Arrays. None shares between Arrays only. Or a prefix
+            read-only. False never shares memory, also between Arrays. By default only Arrays share memory. Or a prefix
             tree.
 
     Returns:

@@ -25,12 +25,12 @@ def host_local_array_to_global_array(local_inputs: object, global_mesh: Mesh, ps
 
     Args:
         local_inputs: Tree of ndarrays, numbers or Arrays of this process.
-        global_mesh: Mesh over the devices of all processes, those of each process a box of it.
-        pspecs: PartitionSpec of the global Arrays, or a tree of them that is a prefix of local_inputs.
+        global_mesh: Mesh over the devices of all processes, in which each process's devices form a box.
+        pspecs: PartitionSpec of the global Arrays, or a tree of PartitionSpecs that is a prefix of local_inputs.
 
     Returns:
-        The tree with Arrays on `global_mesh`. A dimension that is sharded over processes is as many times
-        longer as there are processes along it. Arrays that span processes already are returned unchanged.
+        The tree with Arrays on `global_mesh`. A dimension that is sharded over n processes is n times
+        longer. Arrays that span processes already are returned unchanged.
 
     Raises:
         TypeError: global_mesh is not a Mesh; an entry of pspecs is not a PartitionSpec.
@@ -65,8 +65,8 @@ def global_array_to_host_local_array(global_inputs: object, global_mesh: Mesh, p
 
     Args:
         global_inputs: Tree of Arrays.
-        global_mesh: Mesh over the devices of all processes, those of each process a box of it.
-        pspecs: PartitionSpec of the Arrays, or a tree of them that is a prefix of global_inputs; Arrays
+        global_mesh: Mesh over the devices of all processes, in which each process's devices form a box.
+        pspecs: PartitionSpec of the Arrays, or a tree of PartitionSpecs that is a prefix of global_inputs; Arrays
             with another sharding are moved first.
 
     Returns:

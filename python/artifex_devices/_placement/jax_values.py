@@ -52,7 +52,7 @@ def from_jax_tree(operation: str, tree: Any) -> Any:
 
 
 def _by_id(operation: str, found: Iterable[Any]) -> dict[int, Device]:
-    """Returns the devices of this world by id, where it has those that JAX names."""
+    """Returns the devices of this world by id, if it has all devices that JAX names."""
     from artifex_devices._runtime.devices import devices
 
     by_id = {device.id: device for device in devices()}

@@ -34,7 +34,7 @@ class set_mesh:  # noqa: N801 - used like a function
     With it, a bare PartitionSpec stands for a NamedSharding in every argument that is a sharding.
 
     Args:
-        mesh: A Mesh; None to unset it.
+        mesh: A Mesh, or None to unset it.
 
     Raises:
         ValueError: `mesh` is not a Mesh.
@@ -47,10 +47,10 @@ class set_mesh:  # noqa: N801 - used like a function
     """
 
     def __init__(self, mesh: Mesh | None) -> None:
-        """Sets the mesh; the end of the `with` block restores the one from before this call."""
+        """Sets the mesh; the end of the `with` block restores the mesh from before this call."""
         kinds = (Mesh, type(None))
         mesh = from_jax("set_mesh", mesh)
-        check_type("set_mesh", "mesh", mesh, kinds, "a Mesh or None", "make one with make_mesh", ValueError)
+        check_type("set_mesh", "mesh", mesh, kinds, "a Mesh or None", "make a mesh with make_mesh", ValueError)
         self._before = _scope.get()
         _scope.set(_NONE if mesh is None or mesh.empty else _Scope(mesh, mesh.abstract_mesh))
 
@@ -136,7 +136,7 @@ def abstract_mesh_that_is_set() -> AbstractMesh | None:
 
 
 def check_context(operation: str, mesh: Mesh | AbstractMesh) -> None:
-    """Raises ValueError where a mesh differs from that of set_mesh or use_abstract_mesh, as in JAX."""
+    """Raises ValueError where a mesh differs from the mesh of set_mesh or use_abstract_mesh, as in JAX."""
     scope = _scope.get()
     if scope is _NONE or scope.mesh is mesh:
         return
@@ -178,7 +178,7 @@ def names_of_entry(entry: object) -> tuple[Any, ...]:
 
 
 def sharding_of_spec(operation: str, spec: object, *, entered: bool = False) -> Any:
-    """Binds a PartitionSpec to the mesh that is set; returns other values unchanged, those of JAX converted."""
+    """Binds a PartitionSpec to the mesh that is set; converts JAX's values, and returns other values unchanged."""
     spec = spec if isinstance(spec, (PartitionSpec, NamedSharding)) else from_jax(operation, spec)
     if isinstance(spec, PartitionSpec):
         return NamedSharding(mesh_of_spec(operation, spec, entered=entered), spec)

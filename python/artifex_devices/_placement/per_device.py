@@ -30,7 +30,7 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
 
     Returns:
         An Array of shape `(n, *shape)`, sharded along its first dimension over a mesh of `devices` with the axis
-        "device"; for trees a tree of these.
+        "device"; for trees a tree of such Arrays.
 
     Raises:
         ValueError: Numbers of values and devices differ, or structures, shapes or dtypes of values; the text lists the
@@ -86,12 +86,12 @@ def device_put_replicated(x: object, devices: Sequence[Device]) -> Any:
     Devices that share memory share one copy of the bytes.
 
     Args:
-        x: An array or a number, or a tree of these.
+        x: An array or a number, or a tree of arrays and numbers.
         devices: Devices, all different.
 
     Returns:
         An Array of shape `(n, *shape)`, sharded along its first dimension over a mesh of `devices` with the axis
-        "device"; for a tree a tree of these.
+        "device"; for a tree a tree of such Arrays.
 
     Raises:
         ValueError: devices is empty or repeats one.
@@ -127,7 +127,7 @@ def _some_devices(operation: str, listed: object) -> list[Device]:
         raise failure(
             ValueError,
             operation,
-            f"{', '.join(remote)} of other processes than this one, {own}",
+            f"{', '.join(remote)} of other processes than this process, {own}",
             expected="devices of this process",
             fix="write local_devices(), or use make_array_from_process_local_data",
         )

@@ -35,12 +35,12 @@ def with_sharding_constraint(x: Container, shardings: TargetTree = ..., *, shard
 @overload
 def with_sharding_constraint(x: T, shardings: TargetTree = ..., *, sharding: TargetTree = ...) -> T: ...
 def with_sharding_constraint(x: Any, shardings: TargetTree = UNSPECIFIED, *, sharding: TargetTree = UNSPECIFIED) -> Any:
-    """Returns values with the requested shardings; those with other shardings are moved.
+    """Returns values with the requested shardings; moves values that have other shardings.
 
     Args:
-        x: An Array, an ndarray or a number, or a tree of these.
+        x: An Array, an ndarray or a number, or a tree of such leaves.
         shardings: A Sharding, a Format, or a PartitionSpec with a mesh of `set_mesh` or `with mesh:`; or a prefix tree
-            of these. An UNCONSTRAINED dimension keeps its axes, where that is possible.
+            of such targets. An UNCONSTRAINED dimension keeps its axes, where that is possible.
         sharding: Another name of shardings.
 
     Returns:
@@ -86,8 +86,9 @@ def reshard(xs: Any, out_shardings: TargetTree) -> Any:
     """Returns values with other shardings: `jax.sharding.reshard`.
 
     Args:
-        xs: An Array, an ndarray or a number, or a tree of these.
-        out_shardings: A NamedSharding, or a PartitionSpec under `set_mesh`; or a tree of these that is a prefix of xs.
+        xs: An Array, an ndarray or a number, or a tree of such leaves.
+        out_shardings: A NamedSharding, or a PartitionSpec under `set_mesh`; or a tree of such targets that is a prefix
+            of xs.
 
     Returns:
         xs with an Array for each leaf; its spec has an entry for each dimension, as in JAX.
@@ -138,7 +139,7 @@ def _with_full_rank(leaf: object, sharding: NamedSharding) -> NamedSharding:
 
 
 def _without_unconstrained(leaf: object, sharding: Sharding) -> Sharding:
-    """Replaces UNCONSTRAINED entries by those of the leaf's sharding on the same mesh, or by None."""
+    """Replaces UNCONSTRAINED entries by the entries of the leaf's sharding on the same mesh, or by None."""
     free = PartitionSpec.UNCONSTRAINED
     if not isinstance(sharding, NamedSharding) or free not in sharding.spec:
         return sharding

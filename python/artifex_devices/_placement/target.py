@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of data: what a public argument that says where data goes may be."""
+"""Targets of data: the values that a public argument for a placement may have."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from artifex_devices._placement.mesh_context import sharding_of_spec
 from artifex_devices._runtime.memory_kinds import MemorySpace, kind_of_space
 from artifex_devices.layout import Format, check_format, requested_layout
 
-# A PartitionSpec refers to the mesh of set_mesh; None stands for the default device.
+# A PartitionSpec refers to the mesh of set_mesh, None to the default device.
 Target: TypeAlias = Device | Sharding | PartitionSpec | Format | MemorySpace | None
 
-# A target, or a tree of them that is a prefix of the data.
+# A target, or a tree of targets that is a prefix of the data.
 TargetTree: TypeAlias = Target | Tree
 
 PLACES = (type(None), Device, Sharding, PartitionSpec, Format, MemorySpace)
@@ -34,10 +34,10 @@ _EXPECTED = (
 
 
 def resolve_target(operation: str, target: object, argument: str = "the target") -> Any:
-    """Returns a target, or a tree of them, as device_put takes it in any thread.
+    """Returns a target, or a tree of targets, in a form that device_put takes in any thread.
 
-    PartitionSpecs are bound to the mesh of set_mesh, and a Format without a layout is its sharding. What remains is
-    None, a Device, a Sharding, a Format with a layout, a memory.Space, or a tree of these.
+    PartitionSpecs are bound to the mesh of set_mesh, and a Format without a layout becomes its sharding. The result is
+    None, a Device, a Sharding, a Format with a layout, a memory.Space, or a tree of such targets.
 
     Raises:
         TypeError: A leaf is of another type.
@@ -57,7 +57,7 @@ def resolve_target(operation: str, target: object, argument: str = "the target")
 
 
 class ResolvedTarget(NamedTuple):
-    """What one target asks for; None leaves the part to the value, as an Array has it, or to the default."""
+    """The parts of one target. A part that is None is taken from the value, if that is an Array, or is the default."""
 
     sharding: Sharding | None
     layout: XlaLayout | None  # in which shards are stored; None: that of an Array, else row-major

@@ -26,7 +26,7 @@ _ONE_PROCESS = (
 @public("artifex_devices.xla_client")
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuAllocatorConfig:
-    """How a client takes memory from the system, for `make_cpu_client` and `make_gpu_client`. Frozen.
+    """Settings of a client's memory allocator, for `make_cpu_client` and `make_gpu_client`. Frozen.
 
     DEFAULT and BFC are the library's caching allocator. PLATFORM takes memory for each array and releases it at once:
     pages of the system, or blocks of CUDA. CUDA_ASYNC takes blocks from the stream-ordered pool of a GPU, and is
@@ -118,20 +118,21 @@ def make_cpu_client(
 ) -> Client:
     """Creates CPU devices that are independent of the world's: ids from 0, and memory that is counted separately.
 
-    The parameters are those of jaxlib. Devices of different clients do not mix in one Array, Mesh or operation. Without
+    The parameters are jaxlib's. Devices of different clients do not mix in one Array, Mesh or operation. Without
     num_devices, creating a client counts as the first use of a device.
 
     Args:
-        asynchronous: Whether big copies between devices may go on after the call returns.
+        asynchronous: Whether big copies between devices may continue after the call returns.
         distributed_client: None.
         node_id: 0.
         num_nodes: 1.
         collectives: None.
-        num_devices: Number of devices, from 1 to 2**24; None for as many as the world has.
-        get_local_topology_timeout_minutes: None or at least 1; without effect, as there is one process.
+        num_devices: Number of devices, from 1 to 2**24, by default as many as the world has.
+        get_local_topology_timeout_minutes: None or at least 1; without effect for a client of one process.
         get_global_topology_timeout_minutes: None or at least 1; without effect.
         transfer_server_factory: None.
-        allocator_config: How its devices take memory; None for the caching allocator without a limit. Not in jaxlib.
+        allocator_config: How its devices take memory, by default from the caching allocator without a limit. Not in
+            jaxlib.
 
     Returns:
         A Client on this machine's cores and memory.
@@ -169,7 +170,7 @@ def make_cpu_client(
         if not (minimum := int(name != "node_id")) <= operator.index(value) <= _MAX_NUMBER
     ]
     if outside:
-        raise ValueError(f"make_cpu_client: {'; '.join(outside)}; leave out what is not needed")
+        raise ValueError(f"make_cpu_client: {'; '.join(outside)}; leave out unneeded arguments")
     _check_one_process(
         operator.index(node_id), operator.index(num_nodes), distributed_client, collectives, transfer_server_factory
     )
@@ -179,13 +180,13 @@ def make_cpu_client(
 
 
 def make_gpu_client(num_devices: int | None = None, allocator_config: GpuAllocatorConfig | None = None) -> Client:
-    """Creates CUDA devices that are independent of those of `devices("gpu")`: memory that is counted separately.
+    """Creates CUDA devices that are independent of `devices("gpu")`: their memory is counted separately.
 
     Devices of different clients do not mix in one Array, Mesh or operation.
 
     Args:
         num_devices: Number of devices, one for each GPU in CUDA's order; None for all GPUs.
-        allocator_config: How its devices take memory; None for the caching allocator without a limit.
+        allocator_config: How its devices take memory, by default from the caching allocator without a limit.
 
     Raises:
         TypeError: An argument is of another type.

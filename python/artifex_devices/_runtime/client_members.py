@@ -38,7 +38,7 @@ def _bytes_by_device(array: Array) -> Iterator[tuple[str, int]]:
 
 @public("artifex_devices.xla_client")
 class HostBufferSemantics(PickledEnum):
-    """How and for how long the library may read or use the memory of a host array."""
+    """Semantics of a host array's memory: how, and for how long, the library may read or use it."""
 
     IMMUTABLE_ONLY_DURING_CALL = 0
     """It is read before the call returns."""
@@ -64,7 +64,7 @@ def buffer_from_pyval(
         ("force_copy", force_copy, (bool, np.bool_), "True or False"),
         ("host_buffer_semantics", semantics, optional, expected),
     )
-    check_types(operation, rows, "leave out what is not needed")
+    check_types(operation, rows, "leave out unneeded arguments")
     if argument is None or isinstance(argument, (list, tuple, dict)):
         fix = "place trees by device_put, or write np.asarray(...)"
         raise wrong_type(operation, "argument", argument, "one array or number", fix)

@@ -25,10 +25,10 @@ class _Memory:
 
 
 def cupy_blocks(operation: str, x: Array, *, writable: bool = False, some: bool = False) -> list[Any] | None:
-    """Returns a CuPy array on each distinct buffer in this process of an Array on CUDA devices; None for other Arrays.
+    """Returns CuPy arrays on this process's distinct buffers of an Array on CUDA devices, or None for other Arrays.
 
-    Only the function that created the Array by internal.empty may write them. With `some`, other tiles may be in other
-    processes.
+    Only the function that created the Array by internal.empty may write to them. With `some`, other tiles may be in
+    other processes.
 
     Raises:
         TypeError: CuPy is not installed, or has no such dtype.
@@ -42,7 +42,7 @@ def cupy_blocks(operation: str, x: Array, *, writable: bool = False, some: bool 
             TypeError,
             operation,
             f"CuPy has no dtype {x.dtype}",
-            expected="one that it has",
+            expected="a dtype that it has",
             fix="convert it before it is placed, or move it: device_put(x, devices('cpu')[0])",
         )
     blocks = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CuPy's functions for those of NumPy, and those that CuPy does not have or has with other arguments."""
+"""CuPy's functions for NumPy's, with replacements where CuPy lacks a function or takes other arguments."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _REDUCTIONS = {
     "logical_or": "any",
 }
 SCANS = {"add": "cumsum", "multiply": "cumprod"}
-# Reduced by halves, as CuPy has no reduction of them. They are associative.
+# Reduced by halves, because CuPy cannot reduce by these functions. They are associative.
 _FOLDED = {"bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "hypot", "lcm", "logaddexp", "logaddexp2", "logical_xor"}
-# Functions that CuPy does not have, of its module and their operands.
+# Functions that CuPy lacks, of its module and their operands.
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "vecdot": lambda cupy, a, b: (a.conj() * b).sum(axis=-1),
     "matvec": lambda cupy, a, b: cupy.matmul(a, b[..., None])[..., 0],
     "vecmat": lambda cupy, a, b: cupy.matmul(a.conj()[..., None, :], b)[..., 0, :],
     "svdvals": lambda cupy, a: cupy.linalg.svd(a, compute_uv=False),
 }
-_SORTS = (np.sort, np.argsort)  # CuPy's are stable, whatever kind is asked for
+_SORTS = (np.sort, np.argsort)  # CuPy's are stable for every kind=
 
 
 @functools.cache
@@ -92,7 +92,7 @@ def _fold(combine: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdims: 
 
 
 def function_of(ufunc: np.ufunc, method: str = "", name: str | None = "") -> Callable[..., Any]:
-    """Returns CuPy's function for a ufunc, or the one with another name for a method of it."""
+    """Returns CuPy's function for a ufunc, or for a method of it, for which CuPy has a function of another name."""
     if name is None:
         raise unsupported(f"{ufunc.__name__}.{method}")
     return function_named(name or ufunc.__name__)
@@ -112,7 +112,7 @@ def function_named(name: str, module: str = "") -> Callable[..., Any]:
 
 def unsupported(name: str) -> TypeError:
     """Returns the error for a function that CuPy does not have."""
-    return TypeError(f"{name}: CuPy has no such function; expected one that it has, or host memory; {MOVE}")
+    return TypeError(f"{name}: CuPy has no such function; expected a function of CuPy, or host memory; {MOVE}")
 
 
 def is_left_out(function: object, name: str, value: object) -> bool:

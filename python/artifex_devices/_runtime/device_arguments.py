@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of arguments that are devices or numbers of them."""
+"""Checks of arguments that are devices or numbers of devices."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ _ABSENT = frozenset({"rocm", "tpu", "metal", "oneapi"})
 
 
 def devices(backend: str | Client | None = None) -> list[Device]:
-    """Returns all devices of the current world, those of all processes, ordered by id.
+    """Returns all devices of the current world, in all processes, ordered by id.
 
     Args:
-        backend: None for the world's own platform; "cpu", which is there beside emulated GPUs too; "gpu" in a world of
-            GPUs, and for those of this machine through CUDA ("cuda" too) outside of `simulate`; or a Client, for the
+        backend: None for the world's own platform; "cpu", which exists in worlds of emulated GPUs too; "gpu" in a world
+            of GPUs, or, outside of `simulate`, for this machine's GPUs through CUDA ("cuda" too); or a Client, for the
             devices of that world.
 
     Returns:

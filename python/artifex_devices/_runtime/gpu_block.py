@@ -90,7 +90,7 @@ class GpuBlock(np.lib.mixins.NDArrayOperatorsMixin):
             TypeError,
             "NumPy",
             "this function has no form for GPUs",
-            expected="one that CuPy has, or host memory",
+            expected="a function that CuPy has, or host memory",
             fix=MOVE,
         )
 
@@ -216,7 +216,7 @@ def _lowered(value: Any, gpu: int, stream: Any) -> Any:
 
 
 def _copied_here(block: GpuBlock) -> Any:
-    """Copies the block to the current GPU and waits, so that its memory may be used again."""
+    """Copies the block to the current GPU and waits; afterwards its memory may be reused."""
     cupy = library("cupy")
     with block.array.device, block.stream:
         dense = block.array.copy()

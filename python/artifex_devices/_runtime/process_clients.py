@@ -10,9 +10,9 @@ from artifex_devices._core import Client, internal
 
 
 def clients_of(devices: Sequence[int], count: int | None = None, platform: str = "cpu") -> list[Client]:
-    """Creates the clients of the first `count` processes, or of all, of a job with so many devices in each process.
+    """Creates the clients of the first `count` processes, or of all; each process has its number of `devices`.
 
-    Each process is on a host of its own. With the platform "gpu" the devices are emulated GPUs.
+    Each process is on a separate host. With the platform "gpu" the devices are emulated GPUs.
     """
     machine = _core.Machine.live()
     backend = internal.emulated_gpu_backend() if platform == "gpu" else None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings for a part of a program: transfer guards, the default device, 64-bit data.
 
-Each is a context manager and a decorator. It is stored in a Python context variable, so that it does not apply in
-threads that the user starts, but in the library's own threads, which run in the context of their caller.
+Each is a context manager and a decorator. A Python context variable stores it: it does not apply in threads that the
+user starts, but it does in the library's own threads, which run in the context of their caller.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from artifex_devices._core import Device, internal
 
 
 class _Scope(contextlib.ContextDecorator):
-    """One value for one or more options. Without state, so that it can be entered again, also from other threads."""
+    """One value for one or more options. It has no state and can be entered again, also from other threads."""
 
     _options: ClassVar[tuple[str, ...]]
 
@@ -31,7 +31,7 @@ class _Scope(contextlib.ContextDecorator):
     def __exit__(self, *_: object) -> None:
         try:
             internal.leave_scope(list(self._options), self._token, type(self).__name__)
-        except RuntimeError:  # in a generator that is closed in another scope, nobody can leave this one later
+        except RuntimeError:  # a generator that was closed in another scope cannot leave its scope later
             weakref.finalize(self, internal.abandon_scope, self._token).atexit = False
             del self  # the traceback must not keep it alive
             raise
@@ -105,9 +105,9 @@ class transfer_guard_device_to_host(_Guard):  # noqa: N801
 class transfer_guard(_Guard):  # noqa: N801
     """Guards transfers of all directions in a `with` block or a decorated function.
 
-    `device_put` and its family make explicit transfers. Implicit transfers are those that an operation needs (an
-    ndarray given to an operation on Arrays, `make_array_from_callback`). Putting an Array where it is already placed is
-    not a transfer.
+    `device_put` and its family make explicit transfers. An operation makes implicit transfers if it needs them (for an
+    ndarray among the operands of an operation on Arrays, or in `make_array_from_callback`). Putting an Array where it
+    is already placed is not a transfer.
 
     Args:
         level: "allow" (the default); "log" or "disallow" for implicit transfers; "log_explicit" or "disallow_explicit"

@@ -32,16 +32,16 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
         world: The number of devices (8 or "8"); nodes and devices of each ("2 nodes x 4"); an hwloc synthetic
             description ("pack:2 numa:2 core:4 pu:2") or the path of an hwloc XML file, with one device for each CPU
             domain; GPUs of the catalogue ("4 x h100"), which are emulated; a Machine; a Cluster
-            (artifex_devices.cluster), whose devices are always compile-only; or, for GPUs with CPU devices beside
-            them, a dict such as {"cpu": 2, "gpu": 4} or {"cpu": 2, "gpu": "4 x h100"}. The GPUs are then the default.
-        bytes_limit: Bytes that arrays may hold on each device; None for no limit.
+            (artifex_devices.cluster), whose devices are always compile-only; or, for GPUs together with CPU devices, a
+            dict such as {"cpu": 2, "gpu": 4} or {"cpu": 2, "gpu": "4 x h100"}. The GPUs are then the default.
+        bytes_limit: Bytes that arrays may hold on each device, or None for no limit.
         compile_only: Whether the devices have no memory, for planning: placing data on them raises RuntimeError.
         all_threads: Whether it becomes the base world of all threads. Only one at a time.
-        platform: "cpu", or "gpu" for emulated GPUs; None for "cpu" unless `world` names GPUs.
+        platform: "cpu", or "gpu" for emulated GPUs. By default "cpu" unless `world` names GPUs.
         seed: A number from which the order of copies between devices, and of asynchronous copies to the host, is drawn,
             to test that every read waits for its copy: the copies run as late as possible, when a thread waits, and
-            memory that waits for one is filled with a pattern. None for copies in the background.
-        processes: Number of processes, each on a host of its own, that have equal numbers of the devices; for code that
+            memory that waits for a copy is filled with a pattern. By default copies run in the background.
+        processes: Number of processes, each on a separate host, that have equal numbers of the devices; for code that
             chooses meshes and shardings by `process_index`. This process is number 0 and holds data on its own devices
             only. `testing.run_processes` runs a program in all of them. `world` is then a number of devices, and only
             `all_threads` and `platform` may be given too.
@@ -92,7 +92,7 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
             self._opening = _Opening(world)
             super().__init__(self._opening.recorded(lambda: clients_of(devices, 1, known)[0]), all_threads, None)
             return
-        cpus = None  # beside GPUs
+        cpus = None  # next to GPUs
         if isinstance(world, Mapping):
             cpus, world, platform = _worlds_by_platform(world, platform, all_threads)
         cluster = world if isinstance(world, _core.Cluster) else None
@@ -129,7 +129,7 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
         around = None if new_cpus is None else self._opening.recorded(new_cpus)
         super().__init__(self._opening.recorded(new_client), all_threads, around)
 
-    if TYPE_CHECKING:  # in C++, so that Ctrl-C cannot come between the opening of a world and its block
+    if TYPE_CHECKING:  # in C++, where Ctrl-C cannot come between the opening of a world and its block
 
         def __enter__(self) -> _core.Client:
             """Creates the world and returns its client."""
@@ -185,7 +185,7 @@ def _platform(world: object, platform: str | None, names_gpus: bool) -> str:
 def _worlds_by_platform(
     worlds: Mapping[str, int | str], platform: str | None, all_threads: bool
 ) -> tuple[tuple[_core.Machine | None, int | None] | None, int | str, str]:
-    """Returns machine and count of CPU devices beside GPUs, or None, and the world and platform of the others."""
+    """Returns machine and count of the additional CPU devices, or None, and the world and platform of the default."""
     expected = "a dict with 'gpu', 'cpu' or both"
     if not worlds or not set(worlds) <= {"cpu", "gpu"}:
         raise wrong_value("simulate", "world", worlds, expected, 'write simulate({"cpu": 2, "gpu": 4})')
@@ -193,7 +193,7 @@ def _worlds_by_platform(
         fix = f'write simulate({{"{name}": 4}})'
         check_type("simulate", f"world[{name!r}]", world, (int, str), "a number of devices or a description", fix)
     if platform is not None:
-        raise wrong_value("simulate", "platform", platform, f"None beside {expected}", "leave it out")
+        raise wrong_value("simulate", "platform", platform, f"None with {expected}", "leave it out")
     if set(worlds) == {"cpu"}:
         return None, worlds["cpu"], "cpu"
     if "cpu" not in worlds:
@@ -235,7 +235,7 @@ def _devices_of_processes(world: object, processes: int, others: Mapping[str, An
 def _parts_of_world(
     world: int | str | _core.Machine | _core.Cluster,
 ) -> tuple[_core.Machine | None, int | None, str | None]:
-    """Returns the machine (None for this one), the number of devices or None, and the name of GPUs or None."""
+    """Returns the machine (None for the live machine), the number of devices or None, and the GPUs' name or None."""
     if isinstance(world, _core.Cluster):
         return None, None, None
     if isinstance(world, _core.Machine):

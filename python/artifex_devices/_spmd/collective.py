@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives of a session: what members agree on, who they are, and what computes their results."""
+"""The collectives of a session: signature, members, and the function that computes their results."""
 
 from __future__ import annotations
 

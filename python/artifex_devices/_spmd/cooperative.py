@@ -131,7 +131,7 @@ class CooperativeExecutor:
         """Lets other participants run until this participant, which calls it from `frame`, may continue."""
         back = frame.f_back
         is_plain = frame.f_code is self._plain and back is not None and back.f_code is _WORK
-        # Asked at each wait: a body, or what it calls, may import a foreign package.
+        # Checked at each wait: a body, or a function that it calls, may import a foreign package.
         if self._foreign_frames or not (is_plain or sys.modules.keys().isdisjoint(_FOREIGN)):
             self._watch(me, frame)
         del back, frame

@@ -89,7 +89,7 @@ class Outcomes:
     def _first_error(self) -> BaseException | None:
         own = [error for error in self._errors if error is not None and not isinstance(error, Stopped)]
         interrupts = [error for error in own if isinstance(error, KeyboardInterrupt)]
-        return next(iter(interrupts + own), None)  # Ctrl-C may be what the other bodies' errors come from
+        return next(iter(interrupts + own), None)  # Ctrl-C may have caused the other bodies' errors
 
 
 def _reason_of(failure: str, timeout_s: float | None) -> str:

@@ -49,7 +49,7 @@ class _GlobalOutput(NamedTuple):
 
 
 class Outputs:
-    """Turns what the participants of one mapped function returned into Arrays."""
+    """Makes Arrays of the values that the participants of one mapped function returned."""
 
     argument = "out_specs"
 

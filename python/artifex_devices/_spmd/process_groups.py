@@ -24,7 +24,7 @@ class CrossProcessGroup(NamedTuple):
 class CrossProcessGroups(NamedTuple):
     """The processes with which this process runs one kind of collective."""
 
-    processes: tuple[int, ...]  # ascending; linked by groups, because of which they all exchange in one operation
+    processes: tuple[int, ...]  # ascending; linked by groups, so all exchange in one operation
     groups: tuple[CrossProcessGroup, ...]  # groups with members in this process
     slots: tuple[int, ...]  # all that this process runs of these groups
     positions: tuple[tuple[int, ...], ...]  # of each group: where the slots of its `here` are among these

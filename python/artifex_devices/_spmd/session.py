@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session: the participants of a mapped function, their rendezvous, and what they leave there.
+"""A session: the participants of a mapped function, their rendezvous, and their payloads and results.
 
 Only its methods change a session.
 """

@@ -369,7 +369,7 @@ def smap(
             )
         return shard_map(f, mesh, in_specs, out_specs, check_rep=check_rep, **options)
     if in_specs is not UNSPECIFIED or out_specs is not UNSPECIFIED:
-        raise TypeError("smap: in_specs and out_specs came with axis_name; expected in_axes and out_axes; write those")
+        raise TypeError("smap: in_specs and out_specs came with axis_name; expected in_axes and out_axes; use these")
     if out_axes is UNSPECIFIED:
         raise TypeError("smap: out_axes is missing; expected an int, None or a tree of these; write out_axes=0")
     if isinstance(axis_name, (list, tuple)):

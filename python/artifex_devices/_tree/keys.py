@@ -15,7 +15,7 @@ KeyPath = tuple[KeyEntry, ...]
 
 
 class _Key:
-    """The place of a child: a value and the class that says what it means. Equal by both, hashable, picklable."""
+    """The place of a child: a value and the class that gives its meaning. Equal by both, hashable, picklable."""
 
     __slots__ = ("_value",)
     __match_args__: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
 
     Args:
         keys: The entries of the path, from the root on.
-        simple: Whether to write names and numbers only, so that 'a' and .a look the same.
+        simple: Whether to write names and numbers only; 'a' and .a then look the same.
         separator: The text between entries.
 
     Raises:

@@ -24,7 +24,7 @@ def explain(node: object, tree: object, name: str) -> str:
 
 def mismatches(node: object, tree: object) -> Iterator[tuple[tuple[Any, ...], str]]:
     """Yields the paths where the tree differs, each with the expected and the actual node."""
-    open_: list[tuple[Any, Any, tuple[Any, ...]]] = [(node, tree, ())]  # a stack of its own: trees may be deep
+    open_: list[tuple[Any, Any, tuple[Any, ...]]] = [(node, tree, ())]  # an explicit stack: trees may be deep
     while open_:
         each, value, path = open_.pop()
         if each is None:
@@ -75,7 +75,7 @@ def _data_text(typ: type, data: Any, other: Any) -> str:
             missing = [key for key in ours if key not in set(theirs)]
             surplus = [key for key in theirs if key not in set(ours)]
             words = [f"{word} {_list(keys)}" for word, keys in (("lacks", missing), ("has besides", surplus)) if keys]
-            return f"expected {typ.__name__} with keys {_list(ours)}, got one that {' and '.join(words)}"
+            return f"expected {typ.__name__} with keys {_list(ours)}, got a {typ.__name__} that {' and '.join(words)}"
         if ours != theirs:
             return f"expected {typ.__name__} with keys in the order {_list(ours)}, got {_list(theirs)}"
         return f"expected {typ.__name__} with factory {safe_repr(data[0])}, got {safe_repr(other[0])}"

@@ -26,7 +26,7 @@ NoneType = type(None)
 _BUILTIN = frozenset({list, tuple, dict, NoneType, OrderedDict, defaultdict})
 _LEVELS_IN_TUPLES = frozenset({tuple, dict, NoneType})  # whose children flatten_one_level returns as a tuple
 
-# Types of leaves, so that most trees are flattened without a call for each leaf. Registering a type removes it.
+# Types of leaves: with these most trees are flattened without a call for each leaf. Registering a type removes it.
 PLAIN: set[type] = {
     *(bool, int, float, complex, str, bytes, np.ndarray, np.bool_, np.float32, np.float64, np.int32, np.int64),
     *(Array, Device, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding),
@@ -172,8 +172,8 @@ def public_data(data: object) -> Any:
 def flatten_one_level(tree: object) -> tuple[Iterable[Any], Hashable]:
     """Returns the children and the data of the topmost node.
 
-    As in JAX, the children of a tuple, of a dict and of a type registered with a flatten function are a tuple, those of
-    other nodes a new list.
+    As in JAX, the children of a tuple, of a dict and of a type registered with a flatten function are a tuple; the
+    children of other nodes are a new list.
 
     Raises:
         ValueError: The tree is a leaf, or keys of a dict cannot be sorted.

@@ -41,7 +41,7 @@ def broadcast_prefix(prefix_tree: object, full_tree: object, is_leaf: IsLeaf | N
 
 
 def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf | None = None) -> Any:
-    """Returns the full tree with the leaves of the prefix in place of its own; arguments as of broadcast_prefix.
+    """Replaces the leaves of the full tree by the leaves of the prefix; takes the arguments of broadcast_prefix.
 
     Raises:
         ValueError: prefix_tree is not a prefix; the text names every path where it differs.

@@ -116,7 +116,7 @@ class PyTreeDef:
         raise ValueError(f"flatten_up_to: the tree does not begin with this structure; {problems}")
 
     def _up_to(self, tree: object) -> list[Any] | None:
-        """Returns None where flatten_up_to raises, for callers with a message of their own."""
+        """Returns None where flatten_up_to raises, for callers that write the message themselves."""
         return tree_collect(self._node, tree, _children_with)
 
     def children(self) -> list[PyTreeDef]:
@@ -152,7 +152,7 @@ class PyTreeDef:
             )
         remaining = iter(values)
         results: list[Any] = []
-        open_: list[tuple[Node | None, bool]] = [(self._node, False)]  # a stack of its own: trees may be deep
+        open_: list[tuple[Node | None, bool]] = [(self._node, False)]  # an explicit stack: trees may be deep
         while open_:
             node, has_results = open_.pop()
             children = _children(node)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Creation functions of the Array API such as asarray, zeros and arange, and the standard's inspection functions.
 
-If `device=` is a Sharding that does not divide the shape, the Array is replicated on its devices, so that
+If `device=` is a Sharding that does not divide the shape, the Array is replicated on its devices. Therefore
 `device=x.device` works for any shape.
 """
 
@@ -28,7 +28,7 @@ _NARROW: dict[Any, np.dtype[Any]] = {
 
 
 def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, device: Target = None, copy: bool | None = None) -> Array:
-    """Converts anything that np.asarray accepts to an Array.
+    """Converts any argument of np.asarray to an Array.
 
     Args:
         obj: An Array, ndarray, number, or nested lists.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's functions as attributes of the namespaces of the Array API: those that support Arrays."""
+"""NumPy's functions that support Arrays, as attributes of the namespaces of the Array API."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def measure_batch_size(
         make_batch: Function of a number of examples that returns a batch; not an iterator if it is reused.
         target: Share of the throughput of large batches to reach, between 0 and 1.
         multiple_of: Divisor of all batch sizes, for example the size of the mesh's data axis.
-        min_batch_size: First size, rounded up to a multiple; None means `multiple_of`. It runs without a prediction.
+        min_batch_size: First size, rounded up to a multiple, by default `multiple_of`. It runs without a prediction.
         max_batch_size: Largest size.
         max_seconds: Seconds for the measurement, exceeded by at most about one call. The first probe always runs.
         memory_fraction: Share of the free bytes that probes may take: of each device its limit minus the bytes in use;

@@ -180,7 +180,7 @@ _NOT_RESET = (
     "are not seen"
 )
 
-# The file of a limit, and the one of what counts against it: version 2 of control groups, and 1.
+# The file of a limit, and the file of the usage that counts against it: version 2 of control groups, and 1.
 _USAGE_BESIDE = {"memory.max": "memory.current", "memory.limit_in_bytes": "memory.usage_in_bytes"}
 _NO_LIMIT = 1 << 60  # version 1 writes the largest number of whole pages
 
@@ -203,7 +203,7 @@ class HostMemory:
         self._before = self._resident_and_peak()
 
     def stop(self) -> tuple[int, int | None, int, str] | None:
-        """Returns bytes before, at the peak (None if not observed), now, and the source; None without /proc."""
+        """Returns bytes before, at the peak (None if not observed), now, and the source, or None without /proc."""
         now = self._resident_and_peak()
         if now is None or self._before is None:
             return None

@@ -17,10 +17,10 @@ from artifex_devices._placement.device_put import block_until_ready
 from artifex_devices.batch_measurement.memory import MemoryMeter, MemoryUse
 from artifex_devices.tree_util import tree_leaves
 
-# Mistakes in the program, which do not depend on the size: they end the measurement unchanged.
+# Mistakes in the program. They do not depend on the size, and end the measurement unchanged.
 _MISTAKES = (NameError, AttributeError, TypeError, ImportError, SyntaxError, NotImplementedError)
 _MOST_CALLS = 200
-# Results of functions that have not begun their work, so that there is nothing to time.
+# Results of functions that have not begun their work: their time cannot be measured.
 _NOT_BEGUN = (GeneratorType, CoroutineType, AsyncGeneratorType, map, filter)
 
 
@@ -88,7 +88,7 @@ class Prober:
         error: str | None = None
         self.meter.start()
         try:
-            # A function of its own, so that its frame and the Arrays in it are freed before memory is counted.
+            # A separate function: its frame and the Arrays in it are freed before memory is counted.
             self._call_often(size, made, times)
         except MemoryError as raised:  # ResourceExhaustedError is one
             outcome, error = "out of memory", _text_of(raised)
@@ -124,13 +124,13 @@ class Prober:
                 raise failure(
                     TypeError,
                     "measure_batch_size",
-                    "step_fn returned work that has not begun, so that there is nothing to time",
+                    "step_fn returned work that has not begun and cannot be timed",
                     expected="a result",
                     got=type(result).__name__,
                     fix="finish it in the step, for example by list(...) or asyncio.run(...)",
                 )
             del result  # freed before the next call
-            # A coarse clock must not yield zero, which would be a divisor.
+            # A coarse clock must not yield zero, because seconds are a divisor.
             times.append(max(now - began, 1e-9))
             timed = len(times) - self.warmup_calls
             if timed > 0:

@@ -18,7 +18,7 @@ _FAILURES_LATER = 2
 _REFINEMENTS = 3
 # Smallest ratio of neighbouring sizes that justifies another probe.
 _WORTH = 1.2
-# Sizes up to this multiple of the one that reaches the target are measured, for the throughput of large batches.
+# Sizes up to this multiple of the size that reaches the target are measured, for the throughput of large batches.
 _BEYOND = 4
 _FALLS = 0.9
 _RISES = 1.2
@@ -50,7 +50,7 @@ class Search:
 
     @property
     def step_of_sizes(self) -> int:
-        """Divisor of all batch sizes: `multiple_of`, or the one that the failed sizes suggest."""
+        """Divisor of all batch sizes: `multiple_of`, or the divisor that the failed sizes suggest."""
         worked = [probe.batch_size for probe in self.measured]
         raised = [probe.batch_size for probe in self.evidence if probe.outcome == "raised"]
         common = math.gcd(*worked)
@@ -139,7 +139,7 @@ class Search:
         return any(probe.batch_size == size for probe in self.evidence)
 
     def _following(self, size: int) -> int | None:
-        """Returns the next larger size; None at the end of the range."""
+        """Returns the next larger size, or None at the end of the range."""
         if self.too_large is not None:
             return self._below_failure()
         following = min(2 * size, self.largest // self.step_of_sizes * self.step_of_sizes)
@@ -170,7 +170,7 @@ class Search:
         return probes[-1].batch_size >= _BEYOND * self.model_size()
 
     def _within_memory(self, size: int) -> int | None:
-        """Returns the size, or the largest smaller one, whose predicted peak fits; None to stop."""
+        """Returns the size, or the largest smaller size, whose predicted peak fits, or None to stop."""
         self.bounds = self.prober.meter.bounds()
         low, step = self._largest_measured(), self.step_of_sizes
         if not self._overfull(size):
@@ -251,7 +251,7 @@ class Search:
 
 
 def largest_true(holds: Callable[[int], bool], low: int, beyond: int) -> int:
-    """Returns the largest number from `low` on and below `beyond` for which a condition holds, by bisection."""
+    """Finds by bisection the largest number in `range(low, beyond)` that meets a condition."""
     while beyond - low > 1:
         middle = (low + beyond) // 2
         low, beyond = (middle, beyond) if holds(middle) else (low, middle)

@@ -57,9 +57,9 @@ class CheckedRow:
     """One reshard or collective that was predicted, then measured.
 
     Attributes:
-        name: What was measured.
+        name: Name of the measurement.
         kind: "reshard" or "collective".
-        nbytes: Bytes of the global array; for a collective those of all devices' blocks together.
+        nbytes: Bytes of the global array; for a collective, of all devices' blocks together.
         devices: Number of devices.
         predicted: Seconds of its plan.
         measured: First quartile of the repeats, as other work on the machine can only make them slower.
@@ -89,9 +89,9 @@ class CalibrationCheck:
 
     Attributes:
         calibration: Calibration that made the predictions.
-        rows: Reshards and collectives, each with its error.
+        rows: Reshards and collectives, with their errors.
         date: Date and time of the measurement in UTC, ISO 8601.
-        notes: What was left out, and why.
+        notes: Measurements that were left out, and why.
     """
 
     LARGE: ClassVar[int] = 64 << 20
@@ -102,15 +102,15 @@ class CalibrationCheck:
     notes: tuple[str, ...] = ()
 
     def median_error(self, *, least_bytes: int = LARGE, kind: str | None = None) -> float | None:
-        """Returns the median absolute relative error of the rows of at least `least_bytes`; None if there are none.
+        """Returns the median absolute relative error of the rows of at least `least_bytes`, or None without such rows.
 
         Args:
             least_bytes: Size of the smallest row that counts, in bytes.
-            kind: "reshard" or "collective"; None means both.
+            kind: "reshard" or "collective", by default both.
 
         Raises:
             TypeError: `least_bytes` is not an int.
-            ValueError: `least_bytes` is negative, or `kind` is another one.
+            ValueError: `least_bytes` is negative, or `kind` is unknown.
         """
         fix = "write least_bytes=0 for all rows"
         least_bytes = check_int("median_error", "least_bytes", least_bytes, fix, minimum=0)

@@ -81,7 +81,7 @@ def collective_case(
 ) -> Case:
     """Makes a case: a program of one collective over a mesh with the axis "i", until it is done.
 
-    `nbytes` is that of `plan_collective`, rounded down to a multiple of the float32 blocks.
+    `nbytes` has the meaning of `plan_collective`'s, and is rounded down to a multiple of the float32 blocks.
     """
     devices, spec = mesh.size, PartitionSpec("i")
     function, body, is_shared = BODIES[op]
@@ -109,10 +109,10 @@ def collective_case(
 def time_cases(
     cases: Sequence[Case], *, rounds: int, repeats: int, step: Callable[[str], None] = lambda _: None
 ) -> list[list[float]]:
-    """Times all cases in turn, `rounds` times, so that a slow phase of the machine affects all of them.
+    """Times all cases in turn, `rounds` times. A slow phase of the machine then affects all of them.
 
     Each round places a new input, runs the call once untimed, and then times `repeats` of it. Results are released
-    before the next call, so that their memory is reused. Returns the seconds of each case, in order.
+    before the next call, which reuses their memory. Returns the seconds of each case, in order.
     """
     seconds: list[list[float]] = [[] for _ in cases]
     for _, (number, case) in itertools.product(range(rounds), enumerate(cases)):

@@ -26,7 +26,9 @@ _ROUNDS = 10
 _CHECK_ROUNDS = 3
 _MAX_ROUNDS = 100
 _LINES = 10  # of progress without a terminal
-_JOB_NOTE = "not stored: in a job of several processes each measures its share of the machine while the others do"
+_JOB_NOTE = (
+    "not stored: in a job of several processes each measures its share of the machine while the other processes do"
+)
 _SINGLE_NOTE = "one process: no links between processes to measure (mpiexec, distributed.initialize)"
 
 _calibrations: dict[Path, Calibration] = {}  # of this process, by the path of their file
@@ -42,12 +44,12 @@ def calibrate(
     """Measures this machine's copies and collectives, fits their model, and stores it for the machine.
 
     Reshards of 16 KiB to 96 MiB (three times the last-level caches, if that is more) between 6 simulated devices, and
-    small and large collectives of 2 and 6 of them, are timed in turn on the workers of the real devices. The
-    coefficients are those with the least sum of squared relative errors. It takes about 10 s; its arrays need at most a
-    third of the memory that the process may use (half a GB with caches of 32 MiB). Cached free memory is released.
+    small and large collectives of 2 and 6 devices, are timed in turn on the workers of the real devices. The fit
+    minimizes the sum of squared relative errors. It takes about 10 s; its arrays need at most a third of the memory
+    that the process may use (half a GB with caches of 32 MiB). Cached free memory is released.
 
-    In a job of several processes (`distributed.initialize`) all of them call it: each measures its own share of the
-    machine while the others do, and then all measure the links between them. Nothing is stored then.
+    In a job of several processes (`distributed.initialize`) every process must call it: all processes measure their
+    shares of the machine at the same time, and then the links between them. Nothing is stored then.
 
     Args:
         refresh: Whether to measure now, even if a calibration is stored.
@@ -55,7 +57,8 @@ def calibrate(
             at least as many; otherwise it is measured again and replaced. With fewer than 3 a busy machine cannot be
             detected.
         cache: As for `measure_roofline`.
-        progress: Whether to show a progress bar on standard error; None shows one on a terminal if rich is installed.
+        progress: Whether to show a progress bar on standard error. By default it is shown on a terminal if rich is
+            installed.
 
     Returns:
         A Calibration, for `plan_reshard(calibration=)`, `plan_collective(calibration=)` and
@@ -129,7 +132,7 @@ def check(
         progress: As for `calibrate`.
 
     Returns:
-        A CalibrationCheck: its rows, and `median_error()` of those of 64 MiB and more; `print` shows a table.
+        A CalibrationCheck: its rows, and `median_error()` of the rows of 64 MiB and more; `print` shows a table.
 
     Raises:
         ValueError: A number is out of range.

@@ -99,7 +99,7 @@ def check_own(operation: str, folder: str, fix: str) -> None:
 
 
 def remove(folder: str) -> None:
-    """Removes a checkpoint or what is left of one; OSError for a link and for a folder with other files, which stay.
+    """Removes a checkpoint or the rest of one; OSError for a link and for a folder with other files, which stay.
 
     Several processes may remove one folder at a time.
     """
@@ -164,7 +164,7 @@ def sync(folder: str) -> None:
 class StagingFolder:
     """The folder next to `target` that a save writes to; it is locked against other saves to the same target.
 
-    Ctrl-C can end any step. So what is there is found on the storage, and not by variables that a step sets at its end.
+    Ctrl-C can end any step. So the state is read from the storage, and not from variables that a step sets at its end.
     """
 
     def __init__(self, operation: str, target: str, overwrite: bool) -> None:
@@ -220,7 +220,7 @@ class StagingFolder:
             raise self._cannot("create" if lock is self._new else "replace", folder, error) from None
 
     def _make_folder(self) -> bool:
-        """Creates the folder, and those above it; returns False if it exists."""
+        """Creates the folder, and its missing parents; returns False if it exists."""
         try:
             try:
                 os.mkdir(self.folder)
@@ -290,7 +290,7 @@ class StagingFolder:
         self._end()
 
     def abandon(self) -> str:
-        """Removes the folder if this save has created it, and returns what is left, as a text for an error.
+        """Removes the folder if this save has created it, and returns a text about the remaining files, for an error.
 
         The next save removes files that cannot be removed now.
         """
@@ -320,7 +320,7 @@ class StagingFolder:
         self._run.release()
 
     def _end(self) -> None:
-        """Removes what is at the place of the folder: it, or the old checkpoint once they are exchanged."""
+        """Removes this save's folder, or the old checkpoint if the two have been exchanged."""
         self._is_committed = self._is_committed or self._new.is_at(self._target)
         if self._is_committed:
             sync(self._parent)

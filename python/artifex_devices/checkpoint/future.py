@@ -206,7 +206,7 @@ class SaveFuture:
             self._fail(error)
 
     def _note(self, problem: str) -> None:
-        """Records what is reported unless a wait() ends or raises it."""
+        """Records an error that is reported unless a wait() ends or raises it."""
         self._forget()
         text = f"{self._operation}: {problem}; expected wait() on each SaveFuture; call it"
         self._report = _Report(weakref.ref(self), text, *self._caller)

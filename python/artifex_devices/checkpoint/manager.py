@@ -26,7 +26,7 @@ class Manager:
 
     The newest checkpoint is the checkpoint that was committed last, whatever its step: if a run saves step 300,
     continues from step 100 and saves step 110, then step 110 is the newest, and `latest_step()` returns 110. The order
-    is recorded in the checkpoints. Those that no Manager committed count as older, in the order of their steps.
+    is recorded in the checkpoints. Checkpoints that no Manager committed count as older, in the order of their steps.
 
     Several Managers, in one process or in several, may use one directory. Each commit, and the removal of old
     checkpoints after it, holds a lock on the directory. A step stays, whatever its age, if its folder contains files

@@ -32,7 +32,7 @@ def restore(path: StrPath, like: object = None, *, strict: bool = True, verify: 
 
     Args:
         path: Folder of the checkpoint, or one safetensors file.
-        like: Tree that says what to restore. A ShapeDtypeStruct with a sharding, an Array, a Sharding or another target
+        like: Tree of the leaves to restore. A ShapeDtypeStruct with a sharding, an Array, a Sharding or another target
             of `device_put` becomes an Array so placed; a target takes shape and dtype of the checkpoint. A
             ShapeDtypeStruct without a sharding and an ndarray become ndarrays. A bool, int, float, complex number or
             text becomes the stored value. None restores everything as a dict of ndarrays and values by name.
@@ -110,7 +110,7 @@ def _check_names(stored: Stored, names: list[str], strict: bool) -> None:
 
 
 def _fault(stored: Stored, name: str, leaf: object) -> str:
-    """Returns how a leaf differs from what is stored, or an empty text; TypeError for a leaf of another type."""
+    """Returns how a leaf differs from the stored leaf, or an empty text; TypeError for a leaf of another type."""
     array = stored.arrays.get(name)
     if type(leaf) in VALUE_TYPES:
         if name not in stored.values:

@@ -147,7 +147,7 @@ class Save:
     def start(self) -> None:
         """Creates the folder; after an error the caller gives up."""
         if not self._is_async or self.has_several_processes:
-            self._name()  # otherwise the thread does it: the caller waits for what is done here
+            self._name()  # otherwise the thread does it: the caller waits for this method
         self._processes.step("start", self._create, identity=self._identity())
         self._is_started = True
 
@@ -177,10 +177,10 @@ class Save:
         self._processes.step("committed", self._commit)
 
     def give_up(self, error: BaseException) -> None:
-        """Removes what was written, and adds to the error what is left."""
+        """Removes the written files, and adds to the error which files are left."""
         remains = self._staging.abandon()
         if isinstance(error, OSError) and not self._is_started:
-            return  # it says what is wrong with the path, and nothing was written
+            return  # it is about the path, and nothing was written
         if self._processes.index != 0 and self._is_written:
             remains = f"{self.path!r} is the new checkpoint if process 0 has committed it, else unchanged"
         if isinstance(error, OSError) and isinstance(error.strerror, str):

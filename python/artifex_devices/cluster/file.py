@@ -42,7 +42,7 @@ def from_toml(path: str | os.PathLike[str]) -> Cluster:
     - `name`, `slices` (1);
     - `[chip]`: `name` (in the catalogue, or another), `platform`, `device_kind`, `devices_per_chip`, `memory_bytes`,
       `memory_bandwidth`, and `[chip.peak_flops]` with FLOP/s by format;
-    - `[slice]`: `kind` ("torus", "switch" or "full mesh"), `dims` and `wraps` of a torus, `chips` of the others,
+    - `[slice]`: `kind` ("torus", "switch" or "full mesh"), `dims` and `wraps` of a torus, `chips` of other kinds,
       `bandwidth` (of a link; of a chip behind a switch; of a pair's link), `latency` (seconds), `link_kind`;
     - `[host]`: `shape` or `chips`, `bandwidth` (to a chip), `nics` and `nic_bandwidth`, which the chips share,
       `memory_bytes` of a host;
@@ -93,7 +93,7 @@ _KEYS_OF_CLAUSES: dict[str, tuple[tuple[str, ...], ...]] = {
 _CLAUSE = re.compile(
     rf"(^|; |: )({'|'.join(sorted(map(re.escape, _KEYS_OF_CLAUSES), key=len, reverse=True))})(?=\[\d+\] | )"
 )
-# Names in a file of what the core calls otherwise, and their known values.
+# Names in a file whose names in the core differ, and their known values.
 _CHOICES = {
     "the chip's platform": ("platform of [chip]", ("tpu", "gpu", "cpu")),
     "network": ("kind of [slice]", ("torus", "switch", "full mesh")),
@@ -103,7 +103,7 @@ _CHOICE = re.compile(rf'({"|".join(_CHOICES)}) is ("[^"]*")')
 
 
 def _with_lines(error: str, text: str) -> str:
-    """Returns an error with the line of the key that each of its clauses concerns."""
+    """Returns an error whose clauses name the lines of the keys that they concern."""
 
     def with_line(match: re.Match[str]) -> str:
         lines = (line_text(text, *keys) for keys in _KEYS_OF_CLAUSES[match[2]])

@@ -40,7 +40,7 @@ def tpu(generation: str, shape: Sequence[int], *, slices: int = 1, host_memory: 
         generation: "v4", "v5e", "v5p", "v6e" or "7x".
         shape: Number of chips of a slice along each axis: two sizes on v5e and v6e, otherwise three.
         slices: Number of slices, joined by the data-centre network.
-        host_memory: Bytes of memory of each host; None means the catalogue's, where it is published.
+        host_memory: Bytes of memory of each host, by default the catalogue's, where it is published.
 
     Returns:
         A Cluster. Bandwidths are the catalogue's usable rates; axes wrap by its rules (v4, v5p, 7x: all axes if all are
@@ -85,7 +85,7 @@ def gpus(
         nodes: Number of nodes.
         chips_per_node: Number of GPUs that reach each other over the node's links; None means the catalogue's number.
         network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's.
-        host_memory: Bytes of memory of each host; None means the catalogue's, where it is published.
+        host_memory: Bytes of memory of each host, by default the catalogue's, where it is published.
 
     Raises:
         ValueError: The GPU is unknown, or the catalogue does not have its number in a node.
@@ -114,7 +114,7 @@ def dgx(
         gpu: "v100", "a100", "a100-40gb", "h100", "h200" or "b200".
         nodes: Number of nodes.
         network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's (unknown for the V100).
-        host_memory: Bytes of memory of each host; None means the catalogue's, where it is published.
+        host_memory: Bytes of memory of each host, by default the catalogue's, where it is published.
 
     Raises:
         ValueError: `gpu` is another GPU, or `nodes` is below 1.
@@ -144,7 +144,7 @@ def nvl72(*, racks: int = 1, network_bandwidth: float | None = None, host_memory
     Args:
         racks: Number of racks.
         network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's.
-        host_memory: Bytes of memory of each host of 4 GPUs; None means unknown.
+        host_memory: Bytes of memory of each host of 4 GPUs, or None if unknown.
 
     Raises:
         ValueError: `racks` is below 1, or the bandwidth is not above 0 and finite.
@@ -165,7 +165,7 @@ def mi300x(*, nodes: int = 1, network_bandwidth: float | None = None, host_memor
     Args:
         nodes: Number of nodes.
         network_bandwidth: Bytes/s of network for each GPU, one way; None means the catalogue's, which is unverified.
-        host_memory: Bytes of memory of each host; None means the catalogue's, where it is published.
+        host_memory: Bytes of memory of each host, by default the catalogue's, where it is published.
 
     Raises:
         ValueError: `nodes` is below 1, or the bandwidth is not above 0 and finite.
@@ -203,7 +203,7 @@ def from_xml(
         latency: Seconds of a step inside a node.
         network_bandwidth: Bytes/s of network for each chip, one way.
         network_latency: Seconds of a step between nodes.
-        host_memory: Bytes of memory of a node; None means the memory that the file describes.
+        host_memory: Bytes of memory of a node, by default the memory that the file describes.
 
     Raises:
         FileNotFoundError: The file does not exist.

@@ -2,8 +2,8 @@
 """The command line: `artifex_devices <command>`, also `python -m artifex_devices <command>`.
 
 A command is a module of this package with `SUMMARY`, `DESCRIPTION`, `EXAMPLES`, `add_arguments(parser)` and
-`run(arguments)`, which returns the exit code. Its name stands in `COMMANDS`, and nothing else is needed. Such a module
-imports only what is light; what its command needs is imported by `run`.
+`run(arguments)`, which returns the exit code. To add a command, add its name to `COMMANDS`. Such a module imports only
+modules that load fast; `run` imports the others that its command uses.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate", "checkpo
 _EXIT_CODES = """\
 exit codes:
   0    done; nothing that needs attention
-  1    done, and something needs attention (the command's --help says what)
+  1    done, and something needs attention (see --help of the command)
   2    the command was not understood, or a file that it names cannot be read
   3    it failed for another reason, which is on standard error
   130  Ctrl-C
@@ -55,13 +55,13 @@ examples:
   artifex_devices doctor                            facts about this machine, and what to repair
   artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
                                                     how a mesh maps to a described cluster
-  artifex_devices flight-record                     who hangs where in a job of several processes
+  artifex_devices flight-record                     where the processes of a job hang
   artifex_devices topology --help                   options and examples of one command
 """
 
 
 def make_parser() -> Parser:
-    """Makes the parser of all commands; `arguments.run` is the function of the command that was asked for."""
+    """Makes the parser of all commands; `arguments.run` is the function of the chosen command."""
     import artifex_devices
 
     parser = Parser(
@@ -85,11 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Args:
-        arguments: Words after the program's name; None takes those of the process.
+        arguments: Words after the program's name, by default the process's own.
 
     Returns:
         The exit code: 0 done, 1 something needs attention, 2 not understood, 3 failed, 130 Ctrl-C, 141 the reader of
-        standard output has gone.
+        standard output has closed it.
 
     Raises:
         SystemExit: --help and --version (0), and options that are not understood (2).
@@ -144,7 +144,7 @@ def _run(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
 
 
 def _close_stdout() -> None:
-    """Closes standard output, so that the interpreter does not try to flush it again at its end."""
+    """Closes standard output; otherwise the interpreter would try to flush it again at its end."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

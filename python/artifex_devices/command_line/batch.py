@@ -16,7 +16,7 @@ from artifex_devices._base.text import rate_text
 from artifex_devices.command_line import console, user_function
 from artifex_devices.command_line.console import UsageError
 
-SUMMARY = "batch sizes: what the table says, whether one is good, what your function shows"
+SUMMARY = "recommend a batch size, check one, or measure your function"
 DESCRIPTION = """\
 recommend  sizes for a hardware, from a built-in table or from published numbers, and what memory allows
 validate   whether a batch size is good for a hardware
@@ -25,27 +25,27 @@ EXAMPLES = """\
 examples:
   artifex_devices batch recommend                     for this hardware
   artifex_devices batch recommend --hardware h100 --bytes-per-example 4MB --free-bytes 80GB
-  artifex_devices batch recommend --hardware "NVIDIA H200"  a chip of the catalogue that the table does not have
+  artifex_devices batch recommend --hardware "NVIDIA H200"  a chip of the catalogue that is not in the table
   artifex_devices batch validate 256 --hardware a100
   artifex_devices batch measure train.py:step         with make_batch(size) of the same file
-  artifex_devices batch measure --help                what step and make_batch are
+  artifex_devices batch measure --help                how to write step and make_batch
 
 exit codes: 0 done; 1 needs attention (validate: the size is not good; measure: confidence is low);
             2 not understood, or the function was not found; 3 your function failed; others as for every command
 """
 
 _RECOMMEND = """\
-Sizes from a built-in table; for chips of the catalogue that it does not have, sizes that
-follow from their published FLOP/s and memory bandwidth."""
+Sizes from a built-in table; for other chips of the catalogue, sizes that follow from their published FLOP/s and memory
+bandwidth."""
 _MEASURE = """\
 Calls your function on batches of growing size and finds the smallest that reaches a share of its best throughput, and
-how large a batch memory allows. No batch is made that is predicted not to fit. The file or module that you name
-is run, so name one that you trust.
+how large a batch memory allows. It makes no batch that it predicts not to fit. It runs the file or module that you
+name, so name only trusted code.
 
   def make_batch(size):    # train.py: returns a batch of that many examples
       return np.ones((size, 784), np.float32)
 
-  def step(batch):         # what it returns is waited for
+  def step(batch):         # the measurement waits for its result
       return model(batch)
 """
 _MEASURE_EXAMPLES = """\
@@ -60,7 +60,7 @@ exit codes: 0 done; 1 done, and the confidence is low (the notes say why); 2 the
 _SOURCE = "built-in table"
 _DERIVED_SOURCE = "derived from published FLOP/s and memory bandwidth"
 _TYPES = ("tpu_v5e", "tpu_v5p", "tpu_v4", "h100", "a100", "v100", "cpu", "unknown")
-_JUDGES = "Judges a batch size by what `recommend` says; 1 if it is not good."
+_JUDGES = "Compares a batch size with the sizes of `recommend`; 1 if it is not good."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add("--hardware", metavar="NAME", help=f"{names}; this machine's if not given")
         each = "on the device, activations included: 4000000, 4MB, 4MiB"
         add("--bytes-per-example", type=console.bytes_of, metavar="BYTES", help=each)
-        add("--state-bytes", type=console.bytes_of, default=0, metavar="BYTES", help="beside the batch: parameters ...")
+        add(
+            "--state-bytes", type=console.bytes_of, default=0, metavar="BYTES", help="without the batch: parameters ..."
+        )
         add("--free-bytes", type=console.bytes_of, metavar="BYTES", help="free memory; of this device if not given")
         add("--json", action="store_true", help="the same as JSON")
 
@@ -84,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     measure = console.add_parser(actions, "measure", summary, _MEASURE, _MEASURE_EXAMPLES, run_action=_measure)
     add = measure.add_argument
     add("step", metavar="STEP", help="the function: module:function or path/to/file.py:function")
-    other = "makes a batch of a size; make_batch beside STEP if not given"
+    other = "makes a batch of a size; by default make_batch of the file of STEP"
     add("make_batch", metavar="MAKE_BATCH", nargs="?", help=other)
     add("--target", type=float, default=0.9, metavar="SHARE", help="share of the best throughput (default: 0.9)")
     add("--json", action="store_true", help="all that was found, as JSON")
@@ -135,7 +137,7 @@ def _recommend(arguments: argparse.Namespace) -> int:
 
 
 def _derived(hardware: str) -> dict[str, Any] | None:
-    """Returns the sizes that follow from published numbers of a chip; None for hardware that has none."""
+    """Returns the sizes that follow from published numbers of a chip, or None for hardware without such numbers."""
     from artifex_devices.roofline import accelerator, roofline
 
     if hardware in ("cpu", "unknown") or hardware not in _TYPES:
@@ -218,7 +220,7 @@ def _measure(arguments: argparse.Namespace) -> int:
 
     place, name = user_function.split_name(arguments.step)
     other = user_function.split_name(arguments.make_batch) if arguments.make_batch else (place, "make_batch")
-    # What the user's code prints is not part of the answer; where it fails, its lines are what helps.
+    # Output of the user's code is not part of the answer; where the code fails, its traceback helps.
     with contextlib.redirect_stdout(sys.stderr):
         try:
             step, make_batch = user_function.load_function(place, name), user_function.load_function(*other)
@@ -228,7 +230,7 @@ def _measure(arguments: argparse.Namespace) -> int:
             traceback.print_exc()
             return console.FAILED
         try:
-            with console.usage_errors(ValueError):  # of the options: one that the function raises is evidence
+            with console.usage_errors(ValueError):  # of the options; errors of the function are results
                 found = measure_batch_size(
                     step,
                     make_batch,

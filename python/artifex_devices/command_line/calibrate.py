@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`artifex_devices calibrate`: measures this machine's copies and collectives, and checks the model made of them."""
+"""`artifex_devices calibrate`: measures this machine's copies and collectives, and checks the fitted model."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from functools import partial
 
 from artifex_devices.command_line.console import ATTENTION, OK, count_of, terminal_width, write_json, write_text
 
-SUMMARY = "seconds of this machine's own copies and collectives: measured, kept, and checked"
+SUMMARY = "seconds of this machine's own copies and collectives: measured, stored and checked"
 DESCRIPTION = """\
-Measures copies between CPU devices and collectives of them, fits the model that plan_reshard(calibration=) uses, and
-keeps it for the machine. Takes some 10 s, with --check some 20 s more; best while nothing else runs."""
+Measures copies and collectives of CPU devices, fits the model that plan_reshard(calibration=) uses, and
+stores it for this machine. Takes some 10 s, with --check some 20 s more; best while nothing else runs."""
 EXAMPLES = """\
 examples:
-  artifex_devices calibrate                      what is kept for this machine, or measured now
+  artifex_devices calibrate                      the stored calibration of this machine, or a new one
   artifex_devices calibrate --refresh --check    measured now, and a table of predicted against measured
-  artifex_devices calibrate --check --json       the same as JSON, with what is kept
+  artifex_devices calibrate --check --json       the same as JSON, with the calibration
 
 exit codes: 0 done; 1 the machine was busy, or the median error of the check is above 20 % from 64 MiB on; others as for
 every command (artifex_devices --help)
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rounds",
         type=partial(count_of, most=100),
         help="turns of each thing that is measured (calibration 10, check 3); "
-        "measured again where what is kept had fewer; with 1 or 2 it cannot be known whether the machine was busy",
+        "measured again if the stored calibration had fewer; 1 or 2 cannot show whether the machine was busy",
     )
     parser.add_argument("--json", action="store_true", help="all figures as JSON")
 

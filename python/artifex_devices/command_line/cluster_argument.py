@@ -55,7 +55,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Adds --cluster and --measured."""
     cluster = "such as 'tpu v5e 4x4' or a file (--help-all shows all forms); this machine by default"
     parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help=cluster)
-    rates = "those that measure_roofline() has stored, or measured now, in a few seconds"
+    rates = "from measure_roofline(), stored or measured now, in a few seconds"
     measured_help = f"this machine with its FLOP/s (float32) and bytes/s: {rates}"
     parser.add_argument("--measured", action="store_true", help=measured_help)
 
@@ -135,7 +135,7 @@ def _meant(text: str) -> str:
 
 
 def _meant_shape(words: list[str], chip: str) -> str:
-    """Returns the shape among the words, else one with their number of chips, else 4 chips along each axis."""
+    """Returns the shape among the words, else a shape with their number of chips, else 4 chips along each axis."""
     dims = _CHIPS[chip]
     shape = next(
         (word for word in words if re.fullmatch(r"[0-9]+(x[0-9]+)*", word) and word.count("x") == dims - 1), ""

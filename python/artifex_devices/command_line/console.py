@@ -32,11 +32,11 @@ _BASIC_GROUPS = ("positional arguments", "options")
 
 
 class UsageError(ValueError):
-    """What was asked for cannot be understood: the text says why and what to write instead; exit code 2."""
+    """An option or argument is invalid; the text says why, and what to write instead. The exit code is 2."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help fits a screen, and whose errors are one line that suggests what was meant."""
+    """A parser whose help fits a screen, and whose errors are one line that suggests a correction."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -94,7 +94,7 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{problem}; expected one of {', '.join(names)}")
 
     def refuse(self, unknown: Sequence[str]) -> None:
-        """Ends with a usage error that names words which no option takes; nothing without such words."""
+        """Ends with a usage error that names the unknown words, if there are any."""
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
@@ -175,7 +175,7 @@ def has_signs(signs: str) -> bool:
 def write_text(text: str) -> None:
     """Writes lines to standard output; OSError if it is closed.
 
-    What a terminal would obey instead of showing is escaped, and so are characters that the encoding lacks.
+    It escapes control characters, and characters that the encoding lacks.
     """
     stream = sys.stdout
     if stream is None:
@@ -189,7 +189,7 @@ def _lines(text: str) -> str:
 
 
 def complain(text: str) -> None:
-    """Writes a line to standard error, if it is open; its encoding escapes signs that it does not have."""
+    """Writes a line to standard error, if it is open; escapes characters that its encoding lacks."""
     if sys.stderr is not None:  # print would take standard output
         with suppress(OSError, ValueError):
             print(_lines(text), file=sys.stderr)
@@ -199,7 +199,7 @@ def write_json(command: str, content: Mapping[str, Any]) -> None:
     """Writes the JSON document of a command, in ASCII; docs/formats/command_line.md describes each."""
     document = {"format": f"artifex_devices/{command}/1", **content}
     text = json.dumps(document, indent=2, allow_nan=False)
-    write_text(text.replace("\x7f", "\\u007f") + "\n")  # ASCII that json.dumps writes as it is
+    write_text(text.replace("\x7f", "\\u007f") + "\n")  # ASCII that json.dumps does not escape
 
 
 def write_picture(path: str, picture: str) -> None:
@@ -219,7 +219,7 @@ def terminal_width() -> int:
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Writes lines, of which those that are wider than the terminal go on in an indented line."""
+    """Writes lines; a line that is wider than the terminal continues in an indented line."""
     width = terminal_width()
     for line in lines:
         rest = " " * (len(line) - len(line.lstrip()) + 4)

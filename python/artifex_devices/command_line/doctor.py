@@ -20,8 +20,8 @@ SUMMARY = "examines machine, limits, memory, BLAS, MPI and GPUs, and says what t
 DESCRIPTION = """\
 Examines the machine and what this process may use of it: topology, affinity, control groups, NUMA policy, huge pages,
 limits, BLAS, MPI, GPU libraries, versions, environment variables. Each value is followed by where it is from: a file,
-a call, a library or a measurement. Each finding says what it costs and how to repair it. Nothing is changed, no
-program is started, MPI is not initialized."""
+a call, a library or a measurement. Each finding states its cost and the repair. The command changes nothing, starts no
+program and does not initialize MPI."""
 EXAMPLES = """\
 examples:
   artifex_devices doctor                           all of it
@@ -32,7 +32,7 @@ examples:
   artifex_devices doctor --schema                  the JSON schema of that document
   artifex_devices doctor --no-measure --strict >/dev/null || echo "look at this machine first"
 
-exit codes: 0 nothing that needs attention; 1 a finding that does (with --strict: any finding);
+exit codes: 0 no finding needs attention; 1 a finding needs attention (with --strict: any finding);
 others as for every command (artifex_devices --help)
 """
 
@@ -89,7 +89,7 @@ def report_lines(report: Report, width: int) -> list[str]:
 
 
 def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
-    """Returns lines of the report, each with its style on a terminal."""
+    """Returns the lines of the report, with their styles on a terminal."""
     begin = f"Examined {report.date}. Each value is followed by where it is from."
     yield from ((line, "dim") for line in wrapped(begin, width))
     yield "", ""
@@ -130,12 +130,12 @@ def verdict(report: Report) -> str:
 
 
 def _label(name: str, section: Section) -> str:
-    """Formats the name in words; names of packages and variables stay as they are."""
+    """Formats the name in words; names of packages and variables are not changed."""
     return name if section.title in ("Versions", "Environment variables") else name.replace("_", " ")
 
 
 def _value_lines(fact: Fact) -> list[str]:
-    """Formats the value in words, then what is wrong with it."""
+    """Formats the value in words, then its problem."""
     lines = [f"({fact.problem})"] if fact.value is None else _words(fact.value, fact.unit or "")
     if fact.problem and fact.value is not None:
         lines = [*lines[:-1], f"{lines[-1]} ({fact.problem})"]

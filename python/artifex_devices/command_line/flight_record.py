@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`artifex_devices flight-record`: what the processes of a job did last."""
+"""`artifex_devices flight-record`: the last operations of the processes of a job."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from artifex_devices.command_line.console import ATTENTION, OK, count_of, usage_
 if TYPE_CHECKING:
     from artifex_devices._core.internal import FlightEvent
 
-SUMMARY = "what the processes of a job did last, of a job that crashed or hangs"
+SUMMARY = "the last operations of each process of a job that crashed or hangs"
 DESCRIPTION = """\
 Each process of a job records its last operations with other processes in a file, which outlives the process however it
-ends. Shows the last operation to which all came, who did not come to the next one, and the last operations of each
-process with their lines. A job that ends well removes its files; config.flight_record_dir says where they are."""
+ends. Shows the last operation that all processes called, which processes did not call the next one, and the last
+operations of each process with their lines. A job that ends well removes its files; config.flight_record_dir is
+their folder."""
 EXAMPLES = """\
 examples:
   artifex_devices flight-record                         the last job that ended badly, or that runs
@@ -24,8 +25,8 @@ examples:
   artifex_devices flight-record --last 20               more operations of each process
   artifex_devices flight-record --json                  all operations that are there
 
-exit codes: 0 all processes came to the same operations; 1 one is behind or came to another one; 2 there is no record,
-            or it is damaged; others as for every command
+exit codes: 0 all processes called the same operations; 1 some process is behind or called another one; 2 the record is
+            missing or damaged; others as for every command
 """
 
 

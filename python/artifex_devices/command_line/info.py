@@ -11,7 +11,7 @@ SUMMARY = "the devices that programs get here"
 DESCRIPTION = f"""\
 Prints {SUMMARY}, as print_device_info() knows them.
 Backend, counts and default device are the runtime's; Device Type, CUDA Version and Compute Capability are the
-detector's word; a note says where the two differ. CPUs and memory of each device are those of `topology`."""
+detector's word; a note says where the two differ. `topology` gives the CPUs and memory of each device."""
 EXAMPLES = """\
 examples:
   artifex_devices info

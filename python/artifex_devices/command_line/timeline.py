@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`artifex_devices timeline`: a trace of a job from its flight records, and who kept the others waiting."""
+"""`artifex_devices timeline`: a trace of a job from its flight records, and which processes the others waited for."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 from artifex_devices.command_line.console import OK, terminal_width, usage_errors, write_json, write_text
 
-SUMMARY = "a trace of a job of several processes, and who kept the others waiting"
+SUMMARY = "a trace of a job of several processes, and which process delayed the rest"
 DESCRIPTION = """\
-Reads the flight records of a job (artifex_devices flight-record) and shows which process came last to the meetings with
-others, and how long these waited for it. With -o it writes a trace for https://ui.perfetto.dev: a track of meetings and
+Reads the flight records of a job (artifex_devices flight-record) and shows which process came last to each meeting, and
+how long other processes waited for it. With -o it writes a trace for https://ui.perfetto.dev: a track of meetings and
 one of exchanges for each process, and arrows from the process that came last. The clocks of hosts are aligned by the
 meetings; the error is shown."""
 EXAMPLES = """\

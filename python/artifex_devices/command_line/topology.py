@@ -26,11 +26,11 @@ each of them owns. Of this machine it shows what affinity and cgroups leave to t
 EXAMPLES = """\
 examples:
   artifex_devices topology                                   this machine
-  artifex_devices topology --every                           each core on a line of its own
+  artifex_devices topology --every                           one line for each core
   artifex_devices topology --svg machine.svg                 a picture of it
   artifex_devices topology --machine "pack:2 numa:2 core:8 pu:2"
                                                              a machine that you describe (hwloc's synthetic form)
-  artifex_devices topology --machine cluster_node.xml --json  one that `lstopo cluster_node.xml` has written elsewhere
+  artifex_devices topology --machine cluster_node.xml --json  a file that `lstopo cluster_node.xml` wrote elsewhere
   taskset -c 0 artifex_devices topology                      what is left with one CPU
 
 exit codes: 0 done; 2 a machine that cannot be read; others as for every command (artifex_devices --help)
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds --machine, --every, and one of --json and --svg."""
     machine_help = "an hwloc XML file, or a machine in hwloc's synthetic form; this machine when not given"
     parser.add_argument("--machine", metavar="FILE.xml|TEXT", help=machine_help)
-    parser.add_argument("--every", action="store_true", help="each part on a line, also those that look alike")
+    parser.add_argument("--every", action="store_true", help="one line for each part, also for equal parts")
     console.add_output(parser, "a picture of the machine")
 
 
@@ -108,7 +108,7 @@ class _Part:
     below: list[_Part] = field(default_factory=list)
 
     def shape(self) -> tuple[Any, ...]:
-        """Returns everything except the numbers, which similar parts have in common."""
+        """Returns everything except the numbers: similar parts have this in common."""
         kind = (self.row["type"], self.row["subtype"], self.row["model"], self.row["bytes"], self.row["name"])
         return (*kind, *(part.shape() for part in self.below))
 

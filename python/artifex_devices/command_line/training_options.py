@@ -97,7 +97,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("expected seconds").add_argument
     add("--efficiency", type=_one_of("fitted", "published", "ideal"), metavar="KIND", help=factors)
     add("--factor", type=_numbers, metavar="NAME=X,...", help="other values of some of them: matmul=0.5,links=0.4")
-    measured = "measured seconds of a step, to show beside the expected ones"
+    measured = "measured seconds of a step, to show next to the expected seconds"
     add("--measured-step", type=_number, metavar="SECONDS", help=measured)
     search = parser.add_argument_group("search").add_argument
     search(
@@ -107,10 +107,10 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     inside = "largest tensor parallelism (default: the devices of a node, 8 behind switches, 16 on a torus)"
     search("--max-tensor", type=console.count_of, metavar="N", help=inside)
     search("--memory-headroom", type=_number, metavar="X", help="part of the memory that stays free (default: 0.1)")
-    counts = "numbers of devices of the front (default: all, a half and a quarter, in whole nodes)"
+    counts = "numbers of devices in the Pareto front (default: all, a half and a quarter, in whole nodes)"
     search("--device-counts", type=_listed(console.count_of), metavar="N,...", help=counts)
     search("--quiet", action="store_true", help="no progress on standard error")
-    pictures = "one picture of the plan, with --search the front, or all of them in a folder such as pictures/,"
+    pictures = "one picture of the plan, with --search the Pareto front, or all of them in a folder such as pictures/,"
     output = parser.add_argument_group("output")
     form = console.add_output(output, pictures)
     code = f"the configuration, with --search the best one, for a program: {', '.join(_CODES)}"
@@ -120,7 +120,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_fields(parser: argparse.ArgumentParser) -> None:
-    """Adds an option for each field of a TrainingConfig; None means that it was not given."""
+    """Adds an option for each field of a TrainingConfig, with the default None for fields that are not given."""
     counts = _listed(console.count_of)
     spread = parser.add_argument_group("spread over devices").add_argument
     spread("--tensor", type=counts, metavar="N", help=f"devices that share each matrix{_MANY}")
@@ -132,7 +132,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     schedules = _one_of("1f1b", "gpipe", "interleaved")
     spread("--schedule", type=schedules, help="1f1b (default), gpipe or interleaved", metavar="KIND")
     spread("--chunks", type=counts, metavar="N", help="chunks of layers of a stage, of the interleaved schedule")
-    spread("--data", type=console.count_of, metavar="N", help="replicas (default: the devices that the others leave)")
+    spread("--data", type=console.count_of, metavar="N", help="replicas (default: all remaining devices)")
     spread("--zero", type=_listed(_zero), metavar="0..3", help="stage of ZeRO (default: 0)")
     spread("--zero-shards", type=counts, metavar="N", help="devices over which it shards (default: all of them)")
     spread("--expert", type=counts, metavar="N", help="devices that share the experts of a layer")

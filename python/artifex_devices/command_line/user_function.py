@@ -31,9 +31,9 @@ def split_name(text: str) -> tuple[str, str]:
 def load_function(place: str, name: str) -> Callable[..., Any]:
     """Imports a module, or runs a file as one, and takes a function out of it.
 
-    Modules are looked for where Python looks, and the current folder is not added: a file's path says that it is to be
-    run. A file's folder is where its own imports are looked for first, as when Python runs it. What the module raises
-    when it is imported is raised unchanged. Dots in the name lead into classes and objects.
+    Modules are found on Python's path, without the current folder; to run a file of it, pass the file's path. The
+    file's own imports are searched in its folder first, as when Python runs it. Exceptions of the module's import are
+    raised unchanged. Dots in the name lead into classes and objects.
     """
     module = _run_file(place) if place.endswith(".py") else _import_module(place)
     found: Any = module
@@ -84,7 +84,7 @@ def _run_file(place: str) -> ModuleType:
         del sys.modules[name]
         if isinstance(error, SystemExit):
             raise UsageError(
-                f"{place!r} ended the program while it was imported; put what it does on its own under "
+                f"{place!r} ended the program while it was imported; put the code of the program under "
                 'if __name__ == "__main__":'
             ) from None
         raise

@@ -2,7 +2,7 @@
 """Names of the Artifex project, for its programs: device managers, placement, batch sizes and meshes.
 
 `artifex.generative_models.core.device_manager` and `artifex.generative_models.training.distributed` have them. The
-package itself has them too, as before, but lists only those that programs of other projects need.
+package itself has them too, as before, but lists only names that programs of other projects need.
 """
 
 from __future__ import annotations

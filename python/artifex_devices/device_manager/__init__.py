@@ -55,9 +55,9 @@ def get_device_manager(config: DeviceConfiguration | None = None, force_reinit: 
     """Returns the manager of the process; the first call creates it.
 
     Args:
-        config: Configuration of a new manager. If the existing manager has another one, the argument is ignored with a
-            warning.
-        force_reinit: Whether to create a new manager and close the existing one. A closed one is always replaced.
+        config: Configuration of a new manager. If the existing manager has another configuration, the argument is
+            ignored with a warning.
+        force_reinit: Whether to create a new manager and close the existing one. A closed manager is always replaced.
 
     Raises:
         TypeError: `config` is not a DeviceConfiguration.
@@ -78,10 +78,10 @@ def get_device_manager(config: DeviceConfiguration | None = None, force_reinit: 
         if old is None or old.is_closed or force_reinit:
             new = _Process.manager = DeviceManager(config)
             if old is not None:
-                old.close()  # last, so that a failure of the new manager leaves the old one open
+                old.close()  # last: if creating the new manager fails, the old one stays open
             return new
     if config is not None and not old.acts_by(check_configuration("get_device_manager", config)):
-        warn_user(  # without the lock: the user's function for warnings may call this one
+        warn_user(  # without the lock: the user's function for warnings may call get_device_manager
             "get_device_manager: config is ignored, the process has a manager with other settings; write "
             "get_device_manager(config, force_reinit=True)"
         )
@@ -115,7 +115,7 @@ def configure_for_generative_models(
 
 
 def has_gpu() -> bool:
-    """Returns whether the runtime has a GPU, by the manager of the process, which is created if there is none."""
+    """Returns whether the runtime has a GPU, by the manager of the process; creates the manager if necessary."""
     return get_device_manager().has_gpu
 
 

@@ -107,7 +107,7 @@ class DeviceConfiguration:
         object.__setattr__(self, name, value)
 
     def copy(self) -> DeviceConfiguration:
-        """Returns an equal configuration that shares no list or dict with this one.
+        """Returns an equal configuration that shares no list or dict with the original.
 
         Raises:
             ValueError: A list or dict was changed in place to a value that is not allowed.
@@ -200,7 +200,7 @@ class JAXDeviceManager:
     """Lists devices and distributes data.
 
     Each list is new and has the devices of the caller's world. Nothing in the process changes: a configuration takes
-    effect through DeviceManager; only its platform priority is used here.
+    effect through DeviceManager; this class uses only its platform priority.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -225,12 +225,12 @@ class JAXDeviceManager:
 
     @property
     def gpu_devices(self) -> list[Device]:
-        """The GPUs; empty if there are none."""
+        """The GPUs, or an empty list without GPUs."""
         return self._of_platform("gpu")
 
     @property
     def cpu_devices(self) -> list[Device]:
-        """The CPU devices; those beside the GPUs in a world of GPUs."""
+        """The CPU devices; in a world of GPUs, the CPU devices next to them."""
         return self._of_platform("cpu")
 
     @property
@@ -252,7 +252,7 @@ class JAXDeviceManager:
 
         Args:
             data: Array of shape (rows, ...), or a tree of arrays with the same number of rows.
-            target_devices: Devices to use; None means those of the default platform.
+            target_devices: Devices to use, by default all of the default platform.
 
         Returns:
             A list with an Array, or a tree of Arrays, for each device. They share no memory with `data`.
@@ -320,7 +320,7 @@ def _sliceable(leaf: object) -> Any:
 def _check_rows(operation: str, paths: list[str], arrays: list[Any], parts: int) -> None:
     wrong = [f"data{path} ({a.dtype})" for path, a in zip(paths, arrays, strict=True) if a.dtype.kind in "OSUMm"]
     if wrong:
-        raise TypeError(f"{operation}: expected arrays of numbers, got {', '.join(wrong)}; remove the others")
+        raise TypeError(f"{operation}: expected arrays of numbers, got {', '.join(wrong)}; remove all other leaves")
     shapes = [tuple(array.shape) for array in arrays]
     listed = ", ".join(f"data{path} has shape {shape}" for path, shape in zip(paths, shapes, strict=True))
     if () in shapes:

@@ -34,9 +34,9 @@ class DeviceManager:
 
     If the user passes a configuration, each device's limit becomes its memory times the fraction (an existing tighter
     limit stays), `enable_x64=True` is set, and the environment variables are set. `close()`, or the end of a `with`
-    block, undoes it all. Of several open managers the newest one's settings hold. The settings of a manager that was
-    dropped without `close()` hold until another one sets the same or closes. `get_device_info()["not_applied"]` lists
-    settings without effect.
+    block, undoes it all. Of several open managers, the settings of the newest apply. The settings of a manager that was
+    dropped without `close()` apply until another manager sets the same or closes. `get_device_info()["not_applied"]`
+    lists settings without effect.
 
     Attributes:
         detector: Detector of the hardware.
@@ -94,7 +94,7 @@ class DeviceManager:
             self._limits = {device: int(fraction * device.memory_bytes) for device in devices}
             process_settings.LIMITS.set(self, self._limits)
         if "cuda" in self._applied.platform_priority and not self.has_gpu:
-            unused = f"no GPU can be used: the detector reports {self.capabilities.device_count}, the runtime has none"
+            unused = f"no GPU can be used: the detector reports {self.capabilities.device_count}, the runtime has 0"
             why = unused if self.capabilities.device_type is DeviceType.GPU else "no GPU detected"
             warn_user(f"CUDA requested but {why}. Falling back to CPU.")
 
@@ -119,7 +119,7 @@ class DeviceManager:
 
     @property
     def has_gpu(self) -> bool:
-        """Whether the runtime has a GPU, so that `jax_manager.gpu_devices[0]` exists."""
+        """Whether the runtime has a GPU: then `jax_manager.gpu_devices[0]` exists."""
         return self.gpu_count > 0
 
     @property
@@ -146,10 +146,10 @@ class DeviceManager:
 
         Returns:
             A dict of backend; capabilities, as detected; configuration, a copy; jax_devices, gpu_devices, cpu_devices,
-            lists of str, and default_device, a str: those of the runtime; detection_problem (why the detector found no
-            GPU or could not read a fact, or None); memory_limits (current bytes by device; None for no limit);
-            environment (current values of the variables that this manager has set; None for an unset variable);
-            not_applied (the reason by the name of each setting without effect).
+            lists of str of the runtime, and default_device, a str; detection_problem (why the detector found no GPU or
+            could not read a fact, or None); memory_limits (current bytes by device, or None for no limit); environment
+            (current values of the variables that this manager has set, or None for an unset variable); not_applied (the
+            reason by the name of each setting without effect).
         """
         manager = self.jax_manager
         return {
@@ -211,9 +211,9 @@ class DeviceManager:
         return optimal
 
     def close(self) -> None:
-        """Restores limits, the 64-bit setting and environment variables, unless others have changed them since.
+        """Restores limits, the 64-bit setting and environment variables, unless other code has changed them since.
 
-        The settings of older open managers hold again. Closing a closed manager has no effect.
+        The settings of older open managers apply again. Closing a closed manager has no effect.
         """
         self._is_closed = True
         for settings in (process_settings.LIMITS, process_settings.X64, process_settings.VARIABLES):

@@ -39,7 +39,7 @@ class Settings:
     """One kind of setting, by key; thread-safe."""
 
     def __init__(self, read: _Read, write: _Write, combined: _Combined = lambda key, user, values: values[-1]) -> None:
-        """Takes functions; `combined` is the value to write for a key, the user's value and those of the owners."""
+        """Takes functions; `combined` returns the value to write for a key, of the user's and the owners' values."""
         self.read, self.write, self.combined = read, write, combined
         self._lock = threading.RLock()
         self._entries: dict[Any, _Entry] = {}
@@ -127,14 +127,14 @@ def merged_flags(current: str | None, added: str) -> tuple[str, list[str]]:
 
 
 def _closed(flag: str) -> str:
-    """Closes an open quote of a flag, so that another flag can follow it."""
+    """Closes an open quote of a flag; another flag can then follow it."""
     rest = re.sub(r""""[^"]*"|'[^']*'""", "", flag)
     return flag + next((sign for sign in rest if sign in "'\""), "")
 
 
-# Bytes that Arrays may take, by Device; None for no limit. A tighter limit of the user stays.
+# Bytes that Arrays may take, by Device, or None for no limit. A tighter limit of the user stays.
 LIMITS = Settings(lambda device: device.bytes_limit, lambda device, value: device.set_bytes_limit(value), _tighter)
-# Environment variables by name; None for an unset one. XLA_FLAGS are merged.
+# Environment variables by name, or None for an unset variable. XLA_FLAGS are merged.
 VARIABLES = Settings(os.environ.get, _write_variable, _combined_variable)
 # jax_enable_x64 of the process, outside of all scopes.
 X64 = Settings(lambda name: bool(contextvars.Context().run(config.read, name)), config.update)

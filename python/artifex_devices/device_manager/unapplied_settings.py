@@ -22,14 +22,14 @@ _COUNT_FLAG = "--xla_force_host_platform_device_count"
 
 @dataclass(frozen=True)
 class ManagerState:
-    """What a manager was given, has applied and found.
+    """Configuration of a manager, the settings that it has applied, and the devices that it found.
 
     Attributes:
         config: The configuration, which may have been changed in place.
         applied: The configuration that was applied.
         jax_manager: The JAXDeviceManager.
         detector: The detector of hardware.
-        capabilities: What the detector reported.
+        capabilities: The capabilities that the detector reported.
         gpu_count: Number of GPUs of the runtime.
         has_limits: Whether the configuration limits memory.
         limits: Bytes by device that were set.
@@ -123,7 +123,7 @@ def _variables(state: ManagerState) -> str | None:
     if late and state.is_late:
         problems.append(f"set after the first use of a device, which reads them: {', '.join(late)}")
     if unread:
-        problems.append(f"set for other libraries and child processes, not read by this one: {', '.join(unread)}")
+        problems.append(f"set for other libraries and child processes, not read by this library: {', '.join(unread)}")
     return "; ".join(problems) or None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of initialize(), checked before anything starts as far as one process can."""
+"""The arguments of initialize(): all checks that one process can make before anything starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_ADDRESS = 300  # characters; a name of the DNS has at most 253
 
 
 class InitializeArguments:
-    """Validated arguments of distributed.initialize(); None where MPI or a default decides."""
+    """Validated arguments of distributed.initialize(); a field is None where MPI or a default decides."""
 
     def __init__(self, **arguments: Any) -> None:
         """Takes the parameters of initialize(); raises one TypeError or ValueError that lists everything wrong."""

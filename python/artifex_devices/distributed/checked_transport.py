@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all transports share: the checks of every wait that the processes run the same program, and their errors."""
+"""The base of all transports: checks in every wait that all processes run the same program, and their errors."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from artifex_devices.distributed.peers import Peer, PeerStates
 from artifex_devices.distributed.transport import Message, Transport
 from artifex_devices.errors import CollectiveError
 
-_ANSWERS_S = 2.0  # seconds that others have to send their positions
+_ANSWERS_S = 2.0  # seconds in which other processes must send their positions
 
 
-_forks = 0  # between the process that imported this module and this one; os.getpid() takes a system call
+_forks = 0  # number of forks since the import of this module; os.getpid() takes a system call
 
 
 def _count_fork() -> None:
@@ -40,10 +40,10 @@ os.register_at_fork(after_in_child=_count_fork)
 
 
 class ExclusiveUse:
-    """A `with` block in which the calling thread alone uses a transport; CollectiveError where another one does.
+    """A `with` block in which only the calling thread uses a transport; CollectiveError if another thread uses it.
 
-    Two threads would run their operations in another order in each process: each process would wait in the operation
-    of one thread for processes that wait in that of the other.
+    Two threads would run their operations in another order in each process: each process would wait in one thread's
+    operation for processes that wait in the other thread's.
     """
 
     __slots__ = ("_before", "_operation", "_transport")
@@ -67,13 +67,13 @@ class ExclusiveUse:
 
 
 class _Group:
-    """Processes that meet, and their meetings so far."""
+    """A group of processes that run operations together, and their meetings so far."""
 
     __slots__ = ("flight", "meetings", "turn")
 
     def __init__(self, flight: FlightGroup | None, meeting: MeetingPoint) -> None:
         self.flight = flight
-        self.meetings = [meeting]  # more than one where this process has refused in one that is not done
+        self.meetings = [meeting]  # several if this process has refused in a meeting that is not done
         self.turn = 0
 
 
@@ -83,7 +83,7 @@ class CheckedTransport(Transport):
     last_messages_s = 1.0  # seconds for messages that a process sent before it left
 
     def __init__(self, process_index: int, names: Sequence[str], peers: PeerStates) -> None:
-        """`names` are those of all processes, for messages."""
+        """`names` has the name of each process, for messages."""
         self.process_index = process_index
         self.process_count = len(names)
         self.broken = ""
@@ -119,7 +119,7 @@ class CheckedTransport(Transport):
         return False
 
     def _report_lost(self, text: str) -> None:
-        """Reports at once that a process was lost: the launcher may end this one next."""
+        """Reports at once that a process was lost, because the launcher may end this process next."""
 
     # --- the operations
 
@@ -266,7 +266,7 @@ class CheckedTransport(Transport):
             )
 
     def _refuse_overlap(self, operation: str) -> NoReturn:
-        """Ends the job: no process knows which of two operations the others run first."""
+        """Ends the job: no process knows which of two operations other processes run first."""
         self._check_usable(operation)
         thread, other = self._user or (0, "another operation")
         frame = sys._current_frames().get(thread)
@@ -350,18 +350,18 @@ class CheckedTransport(Transport):
                 CollectiveError,
                 operation,
                 "not all processes can take part",
-                expected="all of them to come",
+                expected="all of them to take part",
                 got="; ".join(refusals),
-                fix="fix it there, the job goes on",
+                fix="fix the cause there; the job continues",
             )
         for number, text in meeting.texts():
             if number != self.process_index:
                 peer = self._peers.by_number[number]
                 peer.position = peer.position or text
-        self._raise_stuck("the processes came to different operations", operation)
+        self._raise_stuck("the processes called different operations", operation)
 
     def _raise_stuck(self, reason: str, operation: str) -> NoReturn:
-        """Asks all other processes for their positions; every process raises the table of them."""
+        """Asks all other processes for their positions; every process raises an error with the table of positions."""
         position = f"{operation}, at {call_site()}"
         self._peers.send_stuck(reason, position)
         until = self._now() + _ANSWERS_S
@@ -395,13 +395,13 @@ class CheckedTransport(Transport):
                 CollectiveError,
                 operation,
                 self.broken,
-                expected=f"it to come, while {where}",
+                expected=f"it to call the same operation, while {where}",
                 fix=f"see its own messages{self._flight_report()}",
             )
         self.broken = f"{peer.name} has ended without notice, killed or crashed"
         text = (
-            f"{operation}: {self.broken}; expected it to come, while {where}; see its last messages, and those of the "
-            f"system (out of memory?){self._flight_report((peer.number,))}"
+            f"{operation}: {self.broken}; expected it to call the same operation, while {where}; see its last messages "
+            f"and the system's (out of memory?){self._flight_report((peer.number,))}"
         )
         self._report_lost(text)
         raise CollectiveError(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connects every two processes, so that the end of one is noticed: Unix sockets on one host, TCP between hosts."""
+"""Connects every two processes to notice when one ends: by Unix sockets on one host, by TCP between hosts."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def connect_all(
     exchange: Callable[[list[int]], list[list[int]]],
     silence_s: float,
 ) -> Peers:
-    """Connects this process, number `me`, to those with lower numbers, then accepts those that connect to it.
+    """Connects this process, number `me`, to processes with lower numbers, then accepts connections from higher ones.
 
-    `names` and `contacts` are those of all processes; `exchange` gives every process the values of all. A connection
-    to another host counts as ended after `silence_s` without an answer. Warns of processes that cannot be reached (a
-    firewall between hosts); they have no connection. Closes the listener.
+    `names` and `contacts` have an entry for each process; `exchange` gives every process the values of all processes. A
+    connection to another host counts as ended after `silence_s` without an answer. Warns of processes that cannot be
+    reached (a firewall between hosts); they have no connection. Closes the listener.
     """
     connections: dict[int, socket.socket] = {}
     silent_hosts: set[str] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the processes of a group come to the same operation: each sends a record of what it does next."""
+"""Checks that the processes of a group call the same operation: each process sends a record of its next operation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MeetingPoint:
     """Where the processes of a group, ascending, meet many times: each sends a record, in the way of the subclass."""
 
     max_text: int  # bytes of the text that a record carries
-    _records: Sequence[bytes] = ()  # those of all members, after the exchange
+    _records: Sequence[bytes] = ()  # the records of all members, after the exchange
 
     def __init__(self, me: int, members: tuple[int, ...]) -> None:
         self._members = members
@@ -31,10 +31,10 @@ class MeetingPoint:
         return internal.meeting_record(kind, digest, self._group, payload, text, self.max_text)
 
     def meet(self, digest: bytes, payload: bytes, text: str, flight: FlightGroup | None = None) -> list[bytes] | None:
-        """Sends this process's record to the others, and returns the payloads where that is possible at once.
+        """Sends this process's record to the other members, and returns the payloads if that is possible at once.
 
-        None where some records have not arrived yet, or not all processes come to the same operation. Records the
-        meeting in the flight record; its end where it returns payloads.
+        Returns None if some records have not arrived yet, or if the processes call different operations. Adds the
+        meeting to the flight record, and also its end if it returns payloads.
         """
         if flight is not None:
             flight.meet(text, digest)
@@ -42,7 +42,7 @@ class MeetingPoint:
         return None
 
     def start(self, kind: int, digest: bytes, payload: bytes, text: str) -> None:
-        """Sends this process's record to the others; only after the previous exchange is done."""
+        """Sends this process's record to the other members; only after the previous exchange is done."""
         raise NotImplementedError
 
     def done(self) -> bool:
@@ -54,7 +54,7 @@ class MeetingPoint:
         return [number for place, number in enumerate(self._members) if place != self._mine]
 
     def all_equal(self) -> bool:
-        """Returns whether all processes come to the same operation."""
+        """Returns whether all processes call the same operation."""
         mine = self._records[self._mine]
         return all(internal.is_same_meeting(record, mine) for record in self._records)
 
@@ -68,7 +68,7 @@ class MeetingPoint:
         return list(zip(self._members, texts, strict=True))
 
     def refusals(self) -> list[tuple[int, str]]:
-        """Returns the processes that refuse, and why; empty if the others do not come to the same operation either."""
+        """Returns the processes that refuse, and why; empty if other processes call different operations anyway."""
         kinds = [internal.read_meeting_record(record)[0] for record in self._records]
         came = [record for record, kind in zip(self._records, kinds, strict=True) if kind == CAME]
         if not all(internal.is_same_meeting(record, came[0]) for record in came):
@@ -76,7 +76,7 @@ class MeetingPoint:
         return [each for each, kind in zip(self.texts(), kinds, strict=True) if kind == REFUSED]
 
     def free(self) -> None:
-        """Releases what MPI holds."""
+        """Releases MPI's requests and buffers."""
 
 
 class MpiMeetingPoint(MeetingPoint):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the core calls to reach other processes, and the bytes that reshards have sent."""
+"""Functions that the core calls to reach other processes, and the bytes that reshards have sent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def forget(client: Client) -> None:
 
 
 def agree(client: Client, operation: str, processes: list[int], identity: str, payload: bytes = b"") -> list[bytes]:
-    """Waits until these processes come to the same operation with the same identity; the payload of each."""
+    """Waits until these processes call the same operation with the same identity; returns the payload of each."""
     return transports.of_client(client, operation).agree(operation, digest_of(identity), processes, payload)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports to the other processes that this one ends by an exception, so that they do not wait for it."""
+"""Reports to the other processes that this process ends by an exception; they then stop waiting for it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-NOTICE_WAIT_S = 5.0  # how long a failed process waits for the messages of the others before the launcher ends them
-EXIT_DELAY_S = 1.0  # how long a successful process stays when another one has failed, usually to be ended itself
+NOTICE_WAIT_S = 5.0  # how long a failed process waits for the messages of other processes before the launcher ends them
+EXIT_DELAY_S = 1.0  # how long a successful process stays when another has failed; usually the launcher ends it first
 
 _notify: Callable[[str], None] | None = None
 _previous_hook: Any = None
@@ -24,7 +24,7 @@ def install(notify: Callable[[str], None]) -> None:
 
 
 def uninstall() -> None:
-    """Restores the hook of before `install`, unless another one has been installed since."""
+    """Restores the hook of before `install`, unless another hook has been installed since."""
     global _notify
     _notify = None
     if sys.excepthook is _hook:

@@ -24,7 +24,7 @@ _OPEN_RECORD = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # for w
 
 @contextlib.contextmanager
 def opened_folder(directory: str) -> Iterator[tuple[str, int]]:
-    """Opens the folder of all jobs, which it creates where it is missing; yields its full path and a descriptor.
+    """Opens the folder of all jobs, and creates it if it is missing; yields its full path and a descriptor.
 
     PermissionError if the folder is a link or belongs to another user.
     """
@@ -53,7 +53,7 @@ def remove_old_jobs(directory: int, own: str) -> None:
 
 
 def _make_folders(path: str) -> None:
-    """Creates a folder and those above it, for this user only.
+    """Creates a folder and its missing parents, for this user only.
 
     PermissionError where the path leads through a name that another user has put in a folder open to everyone, such as
     a link in /tmp.
@@ -84,7 +84,7 @@ def new_job(directory: int) -> str:
 
 
 def _remove_if_ended(directory: int, name: str) -> None:
-    """Removes the folder of a job of this host and user that has ended; leaves any other folder as it is."""
+    """Removes the folder of a job of this host and user that has ended; does not touch other folders."""
     with contextlib.suppress(OSError, ValueError), contextlib.ExitStack() as opened:
         folder = os.open(name, _OPEN_FOLDER, dir_fd=directory)
         opened.callback(os.close, folder)

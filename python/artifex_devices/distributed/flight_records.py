@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight records: the last operations between processes, in files that outlive the processes, and what they tell."""
+"""Flight records: the last operations between processes, in files that outlive the processes, and reports of them."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class FlightRecords:
             os.rmdir(self.folder)
 
     def report(self, ended: Collection[int] = ()) -> str:
-        """Formats lines for an error: what the processes of this host did last, and who is behind.
+        """Formats lines for an error: the last operations of this host's processes, and which process is behind.
 
         `ended` are processes that are known to have ended, though the system may still list them.
         """
         try:
             records = read_job(self.folder)
-        except (OSError, ValueError) as error:  # an error about an error helps nobody
+        except (OSError, ValueError) as error:  # an error about an error does not help
             return f"The flight records cannot be read: {error}"
         title = f"Flight records (artifex_devices flight-record {self.folder}):"
         return "\n".join(
@@ -63,7 +63,7 @@ class FlightRecords:
 
 
 def make_job_folder(directory: str) -> str:
-    """Creates the folder of a new job, and removes those of all but the last jobs; OSError where that fails."""
+    """Creates the folder of a new job, and removes the folders of all but the last jobs; raises OSError on failure."""
     with opened_folder(directory) as (path, opened):
         own = new_job(opened)
         remove_old_jobs(opened, own)
@@ -79,7 +79,7 @@ def last_job() -> str:
             ValueError,
             "flight record",
             f"{printable(directory or 'config.flight_record_dir')} has no jobs",
-            expected="one that crashed or that runs",
+            expected="a job that crashed or that runs",
             fix="give its folder",
         )
     return jobs[-1]
@@ -108,24 +108,24 @@ def state_of(record: FlightRecord) -> str:
         return "is on another host"
     try:
         with open(f"/proc/{record.pid}/stat") as file:
-            has_ended = file.read().rpartition(")")[2].split()[0] in "ZX"  # nobody has asked for its exit status yet
+            has_ended = file.read().rpartition(")")[2].split()[0] in "ZX"  # its parent has not read its exit status yet
     except OSError:
         has_ended = True
     return _ENDED if has_ended else "runs"
 
 
 class GroupReport(NamedTuple):
-    """What the records say about processes that meet."""
+    """The operations of a group of processes, by their records."""
 
     processes: str  # "0-3,6"
-    common: FlightEvent | None  # the last meeting to which all of them came
+    common: FlightEvent | None  # the last meeting that all of them reached
     members: list[tuple[int, FlightEvent | None]]  # each process, and its first meeting after that
-    behind: list[int]  # processes without one, where others have one
-    is_apart: bool  # whether they came to different ones
+    behind: list[int]  # processes without such a meeting, where other processes have one
+    is_apart: bool  # whether they reached different meetings
 
 
 def compare(records: Sequence[FlightRecord]) -> list[GroupReport]:
-    """Returns a report for each group, those with a fault first."""
+    """Returns a report for each group; groups with a fault are first."""
     return [GroupReport(*row) for row in internal.compare_flight_records(records)]
 
 
@@ -135,12 +135,12 @@ def verdicts(records: Sequence[FlightRecord]) -> list[str]:
     for report in compare(records):
         if not report.behind and not report.is_apart:
             continue
-        common = f"came last together to {described(report.common)}" if report.common else "have not come together yet"
+        common = f"all called {described(report.common)}" if report.common else "have called no operation together yet"
         lines.append(f"processes {printable(report.processes)} {common}")
         for process, event in report.members:
-            came = f"came next to {described(event)}" if event else "is behind: it came to nothing after that"
-            lines.append(f"  process {process} {came}")
-    return lines or ["all processes came to the same operations"]
+            call = f"then called {described(event)}" if event else "is behind: it has called nothing after that"
+            lines.append(f"  process {process} {call}")
+    return lines or ["all processes called the same operations"]
 
 
 def last_operations(records: Iterable[FlightRecord], count: int, ended: Collection[int] = ()) -> list[str]:
@@ -158,7 +158,7 @@ def last_operations(records: Iterable[FlightRecord], count: int, ended: Collecti
 
 
 def described(event: FlightEvent) -> str:
-    """Formats the operation and the line of the program; both are texts of a file, escaped for a terminal."""
+    """Formats the operation and the line of the program; texts of the file are escaped for a terminal."""
     is_named = f"{os.path.basename(event.file)}:{event.line}" in event.operation
     text = f"{event.operation} at {event.file}:{event.line}" if event.file and not is_named else event.operation
     return printable(text)

@@ -29,7 +29,7 @@ def seen_gpus(chosen: tuple[int, ...] | None) -> SeenGpus | None:
 
 
 def share_of_gpus(me: int, machines: Sequence[str], seen: Sequence[SeenGpus | None]) -> list[int] | None:
-    """Returns the numbers of the GPUs that this process uses; None in a job of CPU devices.
+    """Returns the numbers of the GPUs that this process uses, or None in a job of CPU devices.
 
     Raises the same in all processes: RuntimeError where one cannot use CUDA, ValueError where one would have no GPU.
     """

@@ -22,7 +22,7 @@ class ProcessFacts(NamedTuple):
     host: str  # network name
     machine: str  # identifier of its kernel: equal for processes on one machine
     pid: int
-    cpus: tuple[int, ...]  # those that its affinity mask allows, ascending
+    cpus: tuple[int, ...]  # CPUs that its affinity mask allows, ascending
     versions: dict[str, str]  # must be equal in all processes
     byte_order: str  # "little" or "big"
     arguments: tuple[str | None, int | None, int | None]  # coordinator_address, num_processes and process_id
@@ -35,7 +35,7 @@ def exchange(runtime: MpiRuntime, value: _T, deadline: float) -> list[_T]:
     """Gives every process the values of all, before peers are watched; RuntimeError after the deadline."""
     mpi, world = runtime.mpi, runtime.world
     mine = pickle.dumps(value)
-    size = len(mine).to_bytes(8, "little")  # mpi4py does not keep what a collective sends alive
+    size = len(mine).to_bytes(8, "little")  # mpi4py does not keep the buffers of a collective alive
     flat = bytearray(8 * world.Get_size())
     request = world.Iallgather([size, mpi.BYTE], [flat, mpi.BYTE])
     wait_for_all(request.Test, deadline, request, size, flat)
@@ -50,8 +50,8 @@ def exchange(runtime: MpiRuntime, value: _T, deadline: float) -> list[_T]:
 def check_facts(facts: Sequence[ProcessFacts]) -> None:
     """Raises one error, the same in every process, that lists everything inconsistent.
 
-    ValueError for wrong arguments and different versions or byte orders; RuntimeError where the launcher has started
-    several processes, but MPI reports this one only.
+    ValueError for wrong arguments and different versions or byte orders; RuntimeError if the launcher has started
+    several processes, but MPI reports only this process.
     """
     count = len(facts)
     first = facts[0]
@@ -62,7 +62,7 @@ def check_facts(facts: Sequence[ProcessFacts]) -> None:
             "distributed.initialize",
             f"{name} has started {started} processes, but MPI reports one",
             expected="the launcher of the same MPI that mpi4py uses",
-            fix="start the program with the mpiexec beside it (python -m mpi4py --mpi-lib-version names it)",
+            fix="start the program with the mpiexec of the same MPI (python -m mpi4py --mpi-lib-version names it)",
         )
     problems = []
     for number, each in enumerate(facts):

@@ -62,7 +62,7 @@ _was_initialized = False
 
 
 def _own_job() -> _Job | None:
-    """Returns the job of this process; None before initialize(), after shutdown() and in a forked child."""
+    """Returns the job of this process, or None before initialize(), after shutdown() and in a forked child."""
     return _job if _job is not None and _job.pid == os.getpid() else None
 
 
@@ -92,9 +92,9 @@ def is_launched() -> bool:
 
 
 def members() -> tuple[int, tuple[Member, ...], tuple[int, ...]] | None:
-    """Returns the number of this process, all processes of the job, and those that share memory with this one.
+    """Returns the number of this process, all processes of the job, and the processes that share memory with it.
 
-    None before initialize() and after shutdown().
+    Returns None before initialize() and after shutdown().
     """
     job = _own_job()
     if job is None:
@@ -269,7 +269,7 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
     problem = ""
     try:
         described = internal.describe_process(), None if gpus is None else internal.describe_gpus(gpus)
-    except Exception as error:  # all processes raise it, as the others would wait
+    except Exception as error:  # all processes raise it; otherwise they would wait
         problem = f"{type(error).__name__}: {error}"
     listener = Listener(host, beyond_host=any(each.host != host for each in facts))
     is_first = all(each.machine != mine.machine for each in facts[:me])
@@ -299,7 +299,7 @@ def _join(runtime: MpiRuntime, arguments: InitializeArguments, launcher: Launche
 
 
 def _start_flight_records(me: int, facts: list[ProcessFacts]) -> FlightRecords | None:
-    """Creates the records of the first process of a host, in a new folder; None where there are to be none.
+    """Creates the records of the first process of a host, in a new folder, or returns None if they are switched off.
 
     The folder contains a locked file before another process learns of it, so no other job removes it.
     """
@@ -397,13 +397,13 @@ def _at_exit() -> None:
             )
             os.write(2, f"artifex_devices: {text}\n".encode())
             _end_process()
-    # The launcher ends all processes when the first one fails; give the others time to send their messages.
+    # The launcher ends all processes when the first fails; give other processes time to send their messages.
     until = time.monotonic() + failure_notice.NOTICE_WAIT_S
     while time.monotonic() < until and any(peer.state == "here" for peer in job.peers.by_number.values()):
         job.peers.poll()
         job.peers.sleep(0.01)
     if not failure_notice.has_failed():
-        # The launcher reports the first exit status that it sees, and that of this process would hide the failure.
+        # The launcher reports the first exit status that it sees; this process's would hide the failure.
         time.sleep(failure_notice.EXIT_DELAY_S)
     if not job.runtime.owned:  # mpi4py would wait forever in MPI_Finalize
         _end_process()
@@ -425,7 +425,7 @@ def _forget_in_child() -> None:
     global _job
     job, _job = _job, None
     if job is not None:
-        job.peers.close()  # otherwise nobody would notice the parent's end while the child lives
+        job.peers.close()  # otherwise the parent's end would go unnoticed while the child lives
 
 
 def _machine_id() -> str:

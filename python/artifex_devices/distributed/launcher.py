@@ -28,7 +28,7 @@ _LAUNCHERS = (
 
 
 def find_launcher() -> Launcher | None:
-    """Returns the launcher by its environment variables; None for a process that was started directly."""
+    """Returns the launcher by its environment variables, or None for a process that was started directly."""
     environment = os.environ
     for variable, count, name, flag in _LAUNCHERS:
         if variable not in environment:

@@ -20,14 +20,14 @@ _POLL_S = 30e-6  # how long one poll waits for records
 
 
 class LocalPeers:
-    """The processes of this host, this one included."""
+    """All processes of this host, including the current process."""
 
     # Bytes that one record carries.
     max_payload = internal.SharedChannels.most_letter_bytes - internal.MEETING_HEAD_BYTES - _MAX_TEXT
 
     def __init__(self, channels: internal.SharedChannels, processes: Sequence[int]) -> None:
         self.channels = channels  # the memory between them
-        self.places = {process: place for place, process in enumerate(processes)}  # numbers among those of the host
+        self.places = {process: place for place, process in enumerate(processes)}  # numbers in this host
 
     def have(self, processes: Sequence[int]) -> bool:
         """Returns whether all of these processes are on this host."""
@@ -56,7 +56,7 @@ class LocalMeetingPoint(MeetingPoint):
         """Implements MeetingPoint.start."""
         self._shared.start(kind, digest, payload, text)
         if kind == REFUSED:
-            self._channels.skip(self._others)  # nobody reads the records of the others
+            self._channels.skip(self._others)  # no process reads the records of other processes
         else:
             self._is_open = True
 
@@ -77,7 +77,7 @@ def share_memory(
 ) -> LocalPeers | None:
     """Creates the memory between the processes of this host; called by all processes of the job before `peers` is read.
 
-    `names` are those of all processes, for messages; `exchange` gives every process the values of all. Returns None
+    `names` has the name of each process, for messages; `exchange` gives every process the values of all. Returns None
     where this process is alone on its host, or the system gives no shared memory, about which it warns.
     """
     connections = {
@@ -107,7 +107,7 @@ def share_memory(
         exchange(None)  # all files that were sent have arrived
         if is_shared and not has_problem:
             try:
-                for number in processes:  # all of them: what is left would be read as a message of a peer
+                for number in processes:  # all of them: bytes left over would be read as a message of a peer
                     received.append(file if number == me else _receive_file(connections[number]))
                 if -1 in received:
                     problem = problem or "a process sent no file"

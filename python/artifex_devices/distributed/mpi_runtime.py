@@ -22,7 +22,7 @@ _abandoned: list[Any] = []  # memory that MPI may still use after a wait was giv
 
 
 class MpiRuntime:
-    """MPI, started, with a communicator of its own."""
+    """MPI after its start, with the job's own communicator."""
 
     def __init__(self, mpi: Any, owned: bool, deadline: float) -> None:
         """Collective over all processes; waits for them until the deadline."""
@@ -100,7 +100,7 @@ def start(deadline: float) -> MpiRuntime:
 
 
 def _init_function(mpi: Any) -> Callable[[], int] | None:
-    """Returns MPI_Init_thread; None where it is not found, or this MPI may require the calling thread to end it."""
+    """Returns MPI_Init_thread, or None if it is not found or this MPI may require the calling thread to end it."""
     if not mpi.Get_library_version().startswith("MPICH"):
         return None
     try:
@@ -116,10 +116,10 @@ def _init_function(mpi: Any) -> Callable[[], int] | None:
 def _begin(mpi: Any, deadline: float) -> None:
     """Starts MPI; waits for all processes, until the deadline.
 
-    mpi4py holds the GIL meanwhile, so that not even Ctrl-C would be seen. So a thread calls MPI without mpi4py, which
-    releases the GIL; the thread is abandoned when the wait is given up. Then another thread ends MPI than began it,
-    which the standard discourages but MPICH (run: 5.0) allows. With another MPI, mpi4py starts it, and Ctrl-C and the
-    deadline take effect afterwards.
+    mpi4py holds the GIL during the call, and not even Ctrl-C would be noticed. Therefore a thread calls MPI without
+    mpi4py, which releases the GIL. If the wait ends early, the thread is abandoned. Then the thread that ends MPI is
+    not the thread that began it, which the standard discourages but MPICH (run: 5.0) allows. With another MPI, mpi4py
+    starts it, and Ctrl-C and the deadline take effect afterwards.
     """
     function = _init_function(mpi)
     if function is None:
@@ -135,7 +135,7 @@ def _begin(mpi: Any, deadline: float) -> None:
             "distributed.initialize",
             f"MPI cannot be started (error {statuses})",
             expected="a launcher of the same MPI",
-            fix="start the program with the mpiexec beside it",
+            fix="start the program with the mpiexec of the same MPI",
         )
     for each in (mpi.COMM_WORLD, mpi.COMM_SELF):  # as mpi4py does at its own start: errors are exceptions
         each.Set_errhandler(mpi.ERRORS_RETURN)

@@ -49,7 +49,7 @@ class MpiTransport(CheckedTransport):
         local_peers: LocalPeers | None = None,
         flight: FlightRecords | None = None,
     ) -> None:
-        """Collective; `names` are those of all processes, for messages."""
+        """Collective; `names` has the name of each process, for messages."""
         super().__init__(runtime.world.Get_rank(), names, peers)
         self._local_peers = local_peers
         self.flight = flight
@@ -83,7 +83,7 @@ class MpiTransport(CheckedTransport):
             return MpiMessage(view, requests, self._mpi.Request.Testall)
 
     def close(self) -> None:
-        """Releases what MPI holds for it; collective. Nothing can be sent afterwards."""
+        """Releases its communicator; collective. Nothing can be sent afterwards."""
         self.broken = self.broken or "distributed.shutdown() was called"
         for group in self._groups.values():
             for meeting in group.meetings:

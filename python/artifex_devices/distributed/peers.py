@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping
 _LENGTH = struct.Struct("!I")
 _MAX_MESSAGE = 1 << 16  # bytes
 _MAX_TEXT = 8000  # characters of one text in it
-_MAX_TEXT_BYTES = 30_000  # of one text, so that two fit
+_MAX_TEXT_BYTES = 30_000  # of one text; a message holds two
 
 
 class Peer:
-    """Another process, as far as this one knows."""
+    """State of another process, by the messages that it has sent."""
 
     def __init__(self, number: int, name: str, connection: socket.socket | None) -> None:
         self.number = number  # its process index
@@ -27,7 +27,7 @@ class Peer:
         self.state = "here"  # "left" (its program or its part in the job has ended), "failed", "lost" (without notice)
         self.reason = ""  # of its failure
         self.is_echo = False  # whether it failed only because another process has
-        self.position = ""  # the operation where it waits, as far as it is known
+        self.position = ""  # the operation where it waits, or "" if unknown
         self.has_reported = False  # whether it has sent its position
         self.received = bytearray()  # the beginning of the next message
         self.unsent = bytearray()  # bytes that the connection has not taken yet
@@ -57,16 +57,16 @@ class PeerStates:
         self._broadcast({"kind": "left"})
 
     def send_stuck(self, reason: str, position: str) -> None:
-        """Reports a mismatch and the position of this process; the others answer with theirs."""
+        """Reports a mismatch and the position of this process; other processes answer with their positions."""
         self._broadcast({"kind": "stuck", "reason": _short(reason), "position": _short(position)})
 
     def broken(self) -> Peer | None:
-        """Returns a peer that has failed or is lost, preferring one that failed by itself."""
+        """Returns a peer that has failed or is lost; prefers a peer that failed by itself."""
         found = [peer for peer in self.by_number.values() if peer.state in ("failed", "lost")]
         return min(found, key=lambda peer: (peer.is_echo, peer.state == "lost"), default=None)
 
     def handle(self, peer: Peer, message: Mapping[str, object]) -> None:
-        """Records what a peer has reported."""
+        """Records a peer's report."""
         kind = message.get("kind")
         if kind == "failed":
             peer.state = "failed"
@@ -126,7 +126,10 @@ class Peers(PeerStates):
             select.select([self._poll], [], [], seconds)  # epoll itself counts in milliseconds
 
     def close(self) -> None:
-        """Closes all connections; for the peers this process ends. In a child after fork nobody would free the lock."""
+        """Closes all connections; peers see this as the end of this process.
+
+        It takes no lock, because in a forked child a lock may stay held forever.
+        """
         if self._poll is None:
             return
         self._poll.close()
@@ -135,7 +138,7 @@ class Peers(PeerStates):
             self._drop(peer)
 
     def _broadcast(self, message: Mapping[str, object]) -> None:
-        """Sends without waiting: a later poll sends what the connections do not take now."""
+        """Sends without waiting: a later poll sends the bytes that the connections do not accept now."""
         data = json.dumps(message).encode()
         if len(data) > _MAX_MESSAGE:
             return

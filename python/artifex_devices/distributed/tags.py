@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class Tag:
-    """What a message belongs to. Those of one pair of processes and one tag arrive in order, so one tag is enough."""
+    """Purpose of a message. Messages of one pair of processes and one tag arrive in order, so one tag is enough."""
 
     MEETING = 0
     RESHARD = 1

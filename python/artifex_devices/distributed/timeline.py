@@ -17,15 +17,15 @@ _FIRST = 5  # rows of the summary
 
 
 class HostClock(NamedTuple):
-    """How far the clock of a host is ahead of that of the first one."""
+    """Offset of a host's clock from the first host's clock."""
 
     host: str
     ahead_ns: int
-    error_ns: int  # the most by which it can be wrong; -1 where no meeting tells anything
+    error_ns: int  # largest possible error; -1 if no meeting determines the offset
 
 
 class Member(NamedTuple):
-    """A process in a meeting; times by the clock of the first host, an end of 0 if it lasts."""
+    """A process in a meeting; times by the clock of the first host. The end is 0 if the process is still in it."""
 
     record: int
     event: int
@@ -34,26 +34,26 @@ class Member(NamedTuple):
 
 
 class RecordedMeeting(NamedTuple):
-    """A meeting to which several processes came."""
+    """A meeting that several processes reached."""
 
     operation: str
     processes: str
     members: list[Member]
-    last: int  # place of the member that came last
-    waited_ns: int  # of all others, for that one
+    last: int  # place of the member that arrived last
+    waited_ns: int  # by all other members, for the last
 
 
 class Wait(NamedTuple):
-    """A process that came last to the meetings at one line of the program."""
+    """A process that arrived last at the meetings of one line of the program."""
 
     process: int
     event: FlightEvent  # its event in the first of these meetings
     times: int
-    waited_ns: int  # of all others, for this process
+    waited_ns: int  # by all other processes, for this process
 
 
 class Timeline:
-    """What the records of one job tell about time. Source: measured by the clocks of the hosts."""
+    """Times and waits of one job, by its records. Source: measured by the clocks of the hosts."""
 
     def __init__(self, records: Sequence[FlightRecord]) -> None:
         self.records = list(records)
@@ -67,7 +67,7 @@ class Timeline:
 
     @property
     def waits(self) -> list[Wait]:
-        """Processes for which others waited, by operation and line; those with the longest waits are first."""
+        """Processes for which others waited, by operation and line; the longest waits are first."""
         events: dict[tuple[str, int], list[FlightEvent]] = defaultdict(list)
         waited: dict[tuple[str, int], int] = defaultdict(int)
         for meeting in self.meetings:
@@ -106,8 +106,8 @@ class Timeline:
     def trace(self) -> dict[str, Any]:
         """Returns the trace in the JSON format of Chrome, which https://ui.perfetto.dev and chrome://tracing open.
 
-        A process has a track of meetings and one of exchanges. An arrow goes from the process that came last to each of
-        the others. An event that lasts ends with the last event of all.
+        A process has a track of meetings and one of exchanges. An arrow goes from the process that arrived last to each
+        other process. An event without an end ends with the last event of all.
         """
         events: list[dict[str, Any]] = []
         origin_ns = min(
@@ -161,7 +161,7 @@ class Timeline:
         if clock is self.clocks[0]:
             return "the reference"
         if clock.error_ns < 0:
-            return "not aligned: its processes have not met those of the first host; times are those of its own clock"
+            return "not aligned: its processes had no meeting with the first host's; times are by its own clock"
         return f"{seconds_text(clock.ahead_ns / 1e9)} ahead, at most {seconds_text(clock.error_ns / 1e9)} wrong"
 
     def _begin_ns(self, record: int, event: Any) -> int:

@@ -35,8 +35,8 @@ class Transport(abc.ABC):
     deadline is over (`config.collective_timeout_s`), a peer has died or Ctrl-C was pressed, with an error that names
     the operation and the processes. Only one thread of a process may use it at a time.
 
-    After a mismatch, a dead process, a missed deadline or Ctrl-C no process knows what the others do next: then the
-    transport is broken, and every later call raises the cause.
+    After a mismatch, a dead process, a missed deadline or Ctrl-C no process knows what other processes do next: then
+    the transport is broken, and every later call raises the cause.
     """
 
     process_index: int
@@ -49,20 +49,20 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def agree(self, operation: str, digest: bytes, processes: Sequence[int], payload: bytes = b"") -> list[bytes]:
-        """Waits until all of `processes`, which include this one, come to the same operation with the same digest.
+        """Waits until all of `processes`, including this process, call the same operation with the same digest.
 
         Args:
             operation: The operation in words, for messages: "device_put of float32[8,4] to ...".
             digest: At most 32 bytes that are equal where the operations are.
             processes: Process numbers, ascending.
-            payload: Data for the others; at most `max_payload(processes)` bytes.
+            payload: Data for the other processes; at most `max_payload(processes)` bytes.
 
         Returns:
             The payload of each of `processes`.
 
         Raises:
-            CollectiveError: A process came with another digest, refused, has ended, or did not come in time. Every
-                process raises it, with the operation of each.
+            CollectiveError: A process called `agree` with another digest, refused, has ended, or did not call it in
+                time. Every process raises it, with the operation of each.
         """
 
     @abc.abstractmethod
@@ -71,10 +71,10 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
-        """Returns the shared memory of these processes, which include this one; None in all of them without any."""
+        """Returns the shared memory of these processes, of which this is one; None in each without shared memory."""
 
     def exclusive(self, operation: str) -> contextlib.AbstractContextManager[None]:
-        """Makes a `with` block of an operation that meets others and then exchanges data; other threads stay out of it.
+        """Makes a `with` block of an operation with other processes (`agree`, then messages) for one thread at a time.
 
         CollectiveError, in all processes, where another thread of this process is in an operation.
         """
@@ -86,11 +86,11 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def refuse(self, operation: str, reason: str, processes: Sequence[int]) -> None:
-        """Reports to those of `processes` that wait in `agree` that this one will not come, and why. Never waits."""
+        """Reports to the `processes` that wait in `agree` that this process will not call it, and why. Never waits."""
 
     @abc.abstractmethod
     def isend(self, buffer: object, peer: int, tag: int) -> Message:
-        """Begins to send contiguous bytes, which must not change until the message is done."""
+        """Begins to send contiguous bytes; the caller must not change them until the message is done."""
 
     @abc.abstractmethod
     def irecv(self, buffer: object, peer: int, tag: int) -> Message:
@@ -110,7 +110,7 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def fail(self, reason: str) -> None:
-        """Reports to all other processes that this one cannot go on, which ends their waits. Never waits."""
+        """Reports to all other processes that this process cannot continue, which ends their waits. Never waits."""
 
 
 class Exchange:
@@ -129,7 +129,7 @@ class Exchange:
         return len(self._messages)
 
     def send(self, memory: object, peer: int, tag: int, item: object = None) -> None:
-        """Begins to send contiguous bytes, which must not change until it is done; `wait_some` returns `item` then."""
+        """Begins to send contiguous bytes, unchanged until it is done; then `wait_some` returns `item`."""
         self._add(self._transport.isend(memory, peer, tag), item)
 
     def receive(self, memory: object, peer: int, tag: int, item: object = None) -> None:

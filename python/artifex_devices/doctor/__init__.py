@@ -30,7 +30,7 @@ def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Repo
     Args:
         measure: Whether to measure the speed of the devices, which takes some seconds.
         root: Folder of the small files of /proc and /sys, "/" or a copy of a machine's files. Results of calls and
-            libraries are always those of this process.
+            libraries always come from this process.
 
     Returns:
         Report with sections of facts and findings.

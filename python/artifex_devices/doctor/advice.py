@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from the facts: what to repair, what it costs, and how."""
+"""Findings that follow from the facts: the problem, its cost, and the repair."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def _cpus(sections: _Sections) -> Iterator[Finding]:
             _ATTENTION,
             f"the cgroup grants the time of {quota:g} CPUs, and the process runs on {cpus:g}",
             "the kernel stops all threads for the rest of each period (100 ms by default) once the time is used up: "
-            "those of libraries that count CPUs, such as BLAS, in the middle of their work. This library's own workers "
+            "threads of libraries that count CPUs, such as BLAS, in the middle of their work. This library's own "
+            "workers "
             "count the quota",
             f"start with `taskset -c` on {whole} CPU{'s' if whole > 1 else ''} or OMP_NUM_THREADS={whole}, or raise "
             f"the quota (docker run --cpus={cpus:g}; file {sections['cgroup'].source('cpu_limit')})",
@@ -89,7 +90,7 @@ def _cpus(sections: _Sections) -> Iterator[Finding]:
             _HINT,
             f"the process may run on CPUs {cpu_list(mine)}, while {whose}: {cpu_list(wider)}",
             f"{len(wider) - len(mine)} of {len(wider)} CPUs are not used",
-            "if that is not intended: start without taskset or numactl, or tell the launcher not to bind (mpiexec "
+            "if that is not intended: start without taskset or numactl, or set the launcher not to bind (mpiexec "
             "--bind-to none, srun --cpu-bind=none)",
             tuple(f"affinity.{name}" for name in names),
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about libraries (BLAS, MPI, those of GPUs, versions) and about the job of this process."""
+"""Facts about libraries (BLAS, MPI, GPU libraries, versions) and about the job of this process."""
 
 from __future__ import annotations
 
@@ -122,9 +122,9 @@ def _mpi_library() -> tuple[Any, str | None]:
         import mpi4py
 
         built_with = mpi4py.get_config()
-    except Exception as error:  # a foreign package may fail in any way; the examination goes on
+    except Exception as error:  # a foreign package may fail in any way; the examination continues
         return None, f"mpi4py cannot be imported ({type(error).__name__}: {error})"
-    return (built_with, None) if built_with else (None, "mpi4py does not say what it was built with")
+    return (built_with, None) if built_with else (None, "mpi4py does not report the MPI that it was built with")
 
 
 def distributed() -> Section:

@@ -41,7 +41,7 @@ def topology(machine: Machine, files: SystemFiles) -> Section:
     devices, refused = [], None
     try:
         devices = ad.devices()
-    except (RuntimeError, ValueError) as error:  # an environment variable asks for what there is not
+    except (RuntimeError, ValueError) as error:  # an environment variable requests devices that are missing
         refused = str(error)
     section.add("devices", len(devices) or None, "artifex_devices.devices()", problem=refused)
     memory = devices[0].memory_bytes if devices else None
@@ -178,14 +178,14 @@ _ACTS = {  # by the beginning of the variable's name; the first one counts
     "OPENBLAS_": "OpenBLAS",
     "MKL_": "MKL",
     "BLIS_": "BLIS",
-    "HWLOC_": "hwloc: what it shows",
+    "HWLOC_": "hwloc: the topology that it reports",
     "ARTIFEX_": "this library",
     "XLA_": "XLA",
 }
 
 
 def environment_variables(environment: Mapping[str, str]) -> Section:
-    """Lists the variables that are set, with what they act on."""
+    """Lists the variables that are set, with the parts that they affect."""
     section = Section("Environment variables")
     for name in sorted(environment):
         acts = next((what for start, what in _ACTS.items() if name.startswith(start)), None)

@@ -92,7 +92,7 @@ class Report:
         date: Date and time in UTC, as ISO 8601.
         sections: Facts by section: topology, affinity, cgroup, numa_policy, memory, blas, mpi, distributed, gpus,
             speed (if it was measured), versions, environment_variables.
-        findings: Recommended repairs, those that need attention first.
+        findings: Recommended repairs, first the repairs that need attention.
     """
 
     date: str

@@ -68,12 +68,12 @@ class PlacedMesh:
 @public("artifex_devices.mesh_utils")
 @dataclass(frozen=True)
 class MeshExplanation(NotebookText):
-    """Links of the axes of a mesh, and those of the same mesh with its devices in order of id.
+    """Links of the axes of a mesh, and for comparison of the same mesh with its devices in order of id.
 
     Attributes:
         title: The mesh and its network.
         axes: Explanation of each axis.
-        seconds: Modelled seconds to gather over all axes, one after the other.
+        seconds: Modelled seconds to gather over all axes in sequence.
         naive_axes: Explanation of each axis with the devices in order of id.
         naive_seconds: As `seconds`, with the devices in order of id.
         source: Source of the bandwidths, and which latencies are unknown and left out.
@@ -141,10 +141,11 @@ def explain(
 ) -> MeshExplanation:
     """Explains which links each axis of a mesh uses, compared with the devices in order of id.
 
-    The model: an all-gather over an axis is bound by what the worst-placed device receives. On a torus a complete axis
-    that wraps brings two links; one that does not wrap, or a part of one, brings one; interleaved groups share their
-    links; several axes of the torus add up. Behind a switch a device has its egress; in a full mesh one link to each
-    other member. Over several slices the members inside one share the bytes that cross, and the slower of both counts.
+    The model: an all-gather over an axis is limited by the bytes that the worst-placed device receives. On a torus a
+    complete axis that wraps brings two links; an axis that does not wrap, or a part of an axis, brings one; interleaved
+    groups share their links; several axes of the torus add up. Behind a switch a device has its egress; in a full mesh
+    one link to each other member. Over several slices the members inside one share the bytes that cross, and the slower
+    of both counts.
     Cores of one chip count as neighbours on a link. Source: "How to Scale Your Model", chapters TPUs and Sharding;
     the shared links are this model's own. Nothing is measured.
 

@@ -38,12 +38,12 @@ def create_device_mesh(
 
     Args:
         mesh_shape: Size of each axis, by increasing use of the network: the last axis has the best links.
-        devices: Devices to order: those of `devices()`, of a cluster, or any objects with `id`, `platform`,
-            `device_kind`, `process_index` and, on TPUs, `coords` and `core_on_chip`. None means all of `devices()`.
+        devices: Devices to order: from `devices()` (by default all of them), of a cluster, or any objects with `id`,
+            `platform`, `device_kind`, `process_index` and, on TPUs, `coords` and `core_on_chip`.
         contiguous_submeshes: Whether the devices of a host form one block; only for a few shapes of tori.
         allow_split_physical_axes: Whether several axes of the mesh may share an axis of the torus.
         search: "jax" for JAX's greedy rule; "exact" for the best of all assignments by the model.
-        traffic: Bytes gathered along each axis, in proportion, for "exact"; None means equal traffic.
+        traffic: Bytes gathered along each axis, in proportion, for "exact"; by default equal traffic.
 
     Returns:
         ndarray of device objects in the shape of the mesh, for `Mesh`.
@@ -150,8 +150,8 @@ def create_hybrid_device_mesh(
             ValueError,
             "create_hybrid_device_mesh",
             "devices is empty",
-            expected="those of as many slices as dcn_mesh_shape has",
-            fix="pass devices() or those of a cluster",
+            expected="devices of as many slices as dcn_mesh_shape has",
+            fix="pass devices() or the devices of a cluster",
         )
     key = "process_index" if process_is_granule else "slice_index"
     granules: dict[int, list[int]] = {}
@@ -177,7 +177,7 @@ def _listed(operation: str, devices: Iterable[Any] | None) -> list[Any]:
     try:
         return internal.devices() if devices is None else bounded_list(operation, "devices", devices)
     except TypeError:
-        fix = "pass devices() or those of a cluster"
+        fix = "pass devices() or the devices of a cluster"
         raise wrong_type(operation, "devices", devices, "a sequence of devices", fix) from None
 
 
@@ -238,7 +238,7 @@ def _ordered(devices: list[Any], order: Ndarray, shape: tuple[int, ...]) -> Ndar
 def mesh_devices(devices: Sequence[Any], text: Callable[[Any], str] = str) -> internal.MeshDevices:
     """Reads platform, kind and places of at least one device; `text` describes a device in error messages."""
     last = devices[-1]
-    hint = "expected objects with id, platform and device_kind; pass devices() or those of a cluster"
+    hint = "expected objects with id, platform and device_kind; pass devices() or the devices of a cluster"
     if not hasattr(last, "platform") or not hasattr(last, "device_kind"):
         raise TypeError(f"mesh_utils: {safe_repr(last)} ({type(last).__name__}) is not a device; {hint}")
     listed = list(devices)

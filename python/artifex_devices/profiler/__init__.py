@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program does over time, and memory profiles of devices, which have the names of `jax.profiler`."""
+"""Traces of a program's operations, and memory profiles of devices, with the names of `jax.profiler`."""
 
 from __future__ import annotations
 

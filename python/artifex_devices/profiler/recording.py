@@ -31,7 +31,7 @@ _STAMP = struct.Struct("<q")
 
 
 class _Part(NamedTuple):
-    """What one process has recorded, by its own clock."""
+    """Events of one process, by its own clock."""
 
     host: str
     clock: str  # equal where processes read the same clock
@@ -93,15 +93,15 @@ def trace(path: str | os.PathLike[str] | None = None) -> Trace:
 
     Recorded are transfers with planned and actual bytes, collectives with an arrow from the slowest participant to each
     other one, waits for data, batches of `prefetch_to_device`, meetings and exchanges of processes, spans of
-    `annotate`, and the memory of the devices of the current world. While no trace is open, an operation costs a test of
-    a number.
+    `annotate`, and the memory of the devices of the current world. While no trace is open, an operation pays one
+    integer comparison.
 
-    In a job of several processes all of them open the trace, and leave the block together: process 0 gathers all events
-    and writes the file. The clocks are compared by messages there and back. Where a block ends by an exception, each
-    process writes what it has, as `trace.process_N.json`.
+    In a job of several processes, every process must open the trace, and leave the block together: process 0 gathers
+    all events and writes the file. The clocks are compared by messages there and back. If a block ends by an exception,
+    each process writes its own events as `trace.process_N.json`.
 
     Args:
-        path: File for the trace; None for none.
+        path: File for the trace, or None to write no file.
 
     Returns:
         A Trace, complete after the block: in a job in process 0, in others with their own events.

@@ -64,10 +64,10 @@ class TracedMeeting(NamedTuple):
     Attributes:
         name: Description.
         members: The events of all participants, by begin.
-        slowest: The event of the participant for which the others waited: within a process the one that ran longest
-            before the collective, between processes one of the process that came last.
+        slowest: The event of the participant for which the rest waited: within a process the participant that ran
+            longest before the collective, between processes any participant of the process that came last.
         waited_s: Seconds that all others waited for it together. Participants that share a thread (executor
-            "cooperative") run one after the other; for them, seconds that they would have waited in threads.
+            "cooperative") run in turn; for them, seconds that they would have waited in threads.
     """
 
     name: str
@@ -95,7 +95,7 @@ class ProcessClock(NamedTuple):
 
 
 class Trace(NotebookText):
-    """What a program did over time. Source: measured by the clock of each process.
+    """Operations of a program over time. Source: measured by the clock of each process.
 
     Notebooks and `print` show the summary, `plot` draws it.
     """
@@ -107,7 +107,7 @@ class Trace(NotebookText):
         clocks: Sequence[ProcessClock] = (),
         dropped: int = 0,
     ) -> None:
-        """`rows` and `memory` are those of `_TraceRecording`, by the clock of process 0."""
+        """`rows` and `memory` are from `_TraceRecording`, by the clock of process 0."""
         begins = [row[6] for row in rows] + [value[2] for value in memory]
         origin_ns = min(begins, default=0)
         self._events = tuple(
@@ -204,7 +204,7 @@ class Trace(NotebookText):
         https://ui.perfetto.dev shows long ones: `as_dict` has its format.
 
         Args:
-            ax: Axes of matplotlib to draw into; None means those of a new figure.
+            ax: Axes of matplotlib to draw into, by default of a new figure.
 
         Returns:
             The axes.
@@ -354,7 +354,7 @@ class _Tracks:
 
 
 def _fits(open_ends: list[float], begin_s: float, end_s: float) -> bool:
-    """Returns whether an event follows the others of a row or is within the last one; drops those that have ended."""
+    """Returns whether an event follows all events of a row or is within the last; drops events that have ended."""
     while open_ends and open_ends[-1] <= begin_s:
         open_ends.pop()
     return not open_ends or end_s <= open_ends[-1]
@@ -401,7 +401,7 @@ def _clock_text(clock: ProcessClock) -> str:
     if clock.is_shared:
         return f"that of process 0, on {clock.host}{error}"
     if clock.error_s is None:
-        return f"not aligned: round trips contradict each other; times are those of {clock.host}"
+        return f"not aligned: round trips contradict each other; times are by the clock of {clock.host}"
     return f"{seconds_text(clock.ahead_s)} ahead, on {clock.host}{error}"
 
 

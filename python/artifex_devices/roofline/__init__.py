@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rooflines: FLOP/s and bytes/s of hardware, and the batch from which arithmetic is the limit.
 
-Numbers of accelerators are from tables, each with its sources; those of this machine's CPU devices are measured.
+Numbers of accelerators come from tables that name their sources; rates of this machine's CPU devices are measured.
 """
 
 from artifex_devices._base.public_lookup import add_public_lookup

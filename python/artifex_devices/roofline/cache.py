@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements stored on disk, one JSON file for each machine fingerprint and scope.
 
-Nothing here raises for the state of the disk: what cannot be read or written is reported and measured again.
+Nothing here raises for the state of the disk: files that cannot be read or written are reported, and the rates are
+measured again.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ class RooflinePoint:
     """A computation in a roofline chart.
 
     Attributes:
-        label: Text beside the point.
+        label: Text next to the point.
         flops_per_byte: FLOP for each byte that it moves.
-        flops: Measured FLOP/s; None puts the point on the limit.
+        flops: Measured FLOP/s, or None to put the point on the limit.
     """
 
     label: str

@@ -84,17 +84,17 @@ def rate_of(rates: Sequence[float], shares: Sequence[float], *, expected_share: 
 @public("artifex_devices.roofline")
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions of a measurement. What the system does not report is None.
+    """Conditions of a measurement; fields that the system does not report are None.
 
     Attributes:
         date: Date and time in UTC, ISO 8601.
         cpu_model: Name that the processor reports.
         isa: Instruction set of the product: "baseline", "avx2", "avx512".
         workers: Number of threads that worked at the same time.
-        bound_workers: Number of those that are bound to the device's cores.
+        bound_workers: Number of threads that are bound to the device's cores.
         devices_sharing: Number of devices of this world on the same cores, which share the rates when all are busy; 1
             if all devices were measured together.
-        together: Whether all devices of the process were measured at the same time; otherwise the others had no work.
+        together: Whether all devices of the process were measured at the same time; otherwise only one device had work.
         load_average: Load of the minute before.
         frequency_hz: Frequency of a core before, in hertz.
         cpu_quota: CPUs that the cgroup allows.
@@ -159,7 +159,7 @@ class MeasuredRoofline(NotebookText):
         """Draws the roofline of each number format.
 
         Args:
-            ax: Axes of matplotlib to draw into; None means those of a new figure.
+            ax: Axes of matplotlib to draw into, by default of a new figure.
 
         Returns:
             The axes.

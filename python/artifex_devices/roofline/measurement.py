@@ -50,13 +50,13 @@ def measure_roofline(
     repeats differ by at most 2 % or its time is up.
 
     Args:
-        device: A CPU device; None means all of the process together. The other devices get no work meanwhile.
+        device: A CPU device, by default all of the process together. The other devices get no work meanwhile.
         refresh: Whether to measure now, even if a measurement is stored.
         seconds: Approximate longest duration in seconds; ten times as long under a CPU quota.
-        isa: Instruction set of the product: "baseline", "avx2", "avx512". None tries those of the processor; the
-            baseline only if there is no other.
-        cache: Directory of the stored result, True for the user's, False to store nothing and measure now; None reads
-            the environment variable ARTIFEX_DEVICES_CACHE ("off" or a directory) and otherwise means the user's.
+        isa: Instruction set of the product: "baseline", "avx2", "avx512". By default, measures all sets of the
+            processor; the baseline only if there is no other.
+        cache: Directory of the stored result, True for the user's, False to store nothing and measure now. By default
+            the environment variable ARTIFEX_DEVICES_CACHE ("off" or a directory), and without it the user's.
 
     Returns:
         A MeasuredRoofline: rates with their spread and error, the conditions, and whether it is from the cache. A file
@@ -81,7 +81,7 @@ def measure_roofline(
         expected = f"{_SHORTEST} to {_LONGEST:.0f}"
         raise wrong_value("measure_roofline", "seconds", seconds, expected, "write seconds=2.0")
     known, fix = internal.supported_isas(), "leave it out for the fastest"
-    expected = f"None or one that this processor runs: {', '.join(map(repr, known))}"
+    expected = f"None or a set that this processor runs: {', '.join(map(repr, known))}"
     check_type("measure_roofline", "isa", isa, (str, type(None)), expected, fix)
     if isa is not None and isa not in known:
         raise wrong_value("measure_roofline", "isa", isa, expected, fix)

@@ -35,7 +35,7 @@ _ELEMENT_BYTES = {
 }  # fmt: skip
 _SHORT = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "tf32": "tensorfloat32", "fp64": "float64"}
 _SHORT |= {"fp8": "float8", "fp4": "float4"}
-# ml_dtypes has several of each, for which hardware has one speed. Those without a mantissa are for scales.
+# ml_dtypes has several of each, for which hardware has one speed. Formats without a mantissa are for scales.
 _NARROW_FLOAT = re.compile(r"(float8|float4)_e[1-9]m[1-9][a-z0-9]*")
 
 
@@ -128,7 +128,7 @@ class Roofline:
         Args:
             inputs: Rows of W.
             outputs: Columns of W.
-            activation_dtype: Number format of X and the result; None means `dtype`.
+            activation_dtype: Number format of X and the result, by default `dtype`.
 
         Returns:
             The batch; `math.inf` if memory limits every batch (never compute-bound).
@@ -175,7 +175,7 @@ class Roofline:
                 the batch, of which only reading W counts.
             network_bandwidth: Bytes/s of a network, one way, as another limit, in FLOP per byte that crosses it.
             points: More points, such as measured ones.
-            ax: Axes of matplotlib to draw into; None means those of a new figure.
+            ax: Axes of matplotlib to draw into, by default of a new figure.
 
         Returns:
             The axes.
@@ -226,10 +226,10 @@ def roofline(
             process together; or the result of a measurement.
         dtype: Number format of the products, as a dtype or its name: "bfloat16", "float8", "tf32", ... None means
             bfloat16, and float32 on CPU devices.
-        weight_dtype: Number format of the weights in memory, for the critical batch; None means `dtype`.
+        weight_dtype: Number format of the weights in memory, for the critical batch, by default `dtype`.
 
     Returns:
-        A Roofline, per chip, with the origin of both of its numbers.
+        A Roofline, per chip, with the sources of its two numbers.
 
     Raises:
         ValueError: The hardware is not in the catalogue, or its FLOP/s for that format are not published.

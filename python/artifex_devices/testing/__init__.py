@@ -4,7 +4,7 @@
 The assertions compare values and shardings; their failures name the shard, the index and the numbers. The strategies
 draw meshes, partition specs, shardings that fit a shape, and NumPy arrays in every dtype with the memory layouts that
 often break code: reversed, stepped, transposed, unaligned, broadcast and read-only. The strategies need the package
-hypothesis: `pip install hypothesis`. `run_processes` runs a program of several processes in this one, and finds its
+hypothesis: `pip install hypothesis`. `run_processes` runs a program of several processes in one process, and finds its
 deadlocks and mismatches; see the guide "Test multi-host code on a laptop".
 
 pytest loads the fixtures `artifex_devices` and `artifex_mesh` and the mark `artifex_devices` by itself; see the guide

@@ -94,7 +94,7 @@ def _parts(value: ad.Array | NDArray[Any]) -> Iterator[tuple[str, _Index, NDArra
 
 
 def _widened(values: NDArray[Any]) -> NDArray[Any]:
-    """Returns the values in a dtype that has those of all dtypes: float64 or complex128."""
+    """Returns the values in a dtype that can represent all of them: float64 or complex128."""
     return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
 
 

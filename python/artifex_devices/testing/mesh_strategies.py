@@ -24,7 +24,7 @@ class MeshLayout:
     Attributes:
         axis_names: Names of the axes, major to minor.
         axis_sizes: Number of devices along each axis.
-        device_ids: Ids of the devices, row-major, `prod(axis_sizes)` of them.
+        device_ids: The `prod(axis_sizes)` ids of the devices, row-major.
 
     Example:
         >>> MeshLayout(("x", "y"), (2, 1), (1, 0)).size
@@ -110,7 +110,7 @@ def meshes(
     """Draws meshes over some or all of the devices, in any order.
 
     Args:
-        devices: Devices to draw from; None means those of the world in which the example runs.
+        devices: Devices to draw from, by default all of the world in which the example runs.
         min_axes: Least number of axes.
         max_axes: Greatest number of axes.
         axis_names: Names to draw from.

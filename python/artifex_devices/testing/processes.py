@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of several processes, run by simulated processes of this one."""
+"""Runs programs of several processes as simulated processes inside one process."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def run_processes(
 
     Inside, `process_index()`, `devices()`, `local_devices()`, `distributed`, `multihost_utils`, arrays over all
     devices, `shard_map` and checkpoints behave as under `mpiexec -n 4`. One process runs at a time, until it waits for
-    another one. The seed decides which process continues, in which order messages arrive, and where drawn faults
-    occur: the same seed gives the same run. Time is virtual: a deadlock is reported at once, and no deadline is waited
-    for.
+    another process. The seed decides which process continues, in which order messages arrive, and where drawn faults
+    occur: the same seed gives the same run. Time is virtual: a deadlock is reported at once, and no deadline takes real
+    time.
 
     The processes share what belongs to the interpreter: global variables of modules (see
     `SimulatedRun.shared_globals`), `numpy.random`'s global state, environment variables, the current directory and
@@ -133,8 +133,8 @@ def kill(process: int | None = None, *, at: str = "", call: int | None = None, m
     Args:
         process: Number of the process; None to draw it from the seed.
         at: Text in the operation at which it ends, such as "psum" or "device_put"; "" for any operation.
-        call: Number of that operation, from 1, among those of the process with the text. None for the first one, or,
-            where `process` is None too, to draw it from 1 to 10.
+        call: Number of that operation, from 1, among the process's operations with the text. By default the first, or,
+            if `process` is None too, drawn from 1 to 10.
         messages: Number of messages of the operation that the process still sends; drawn where `call` is drawn.
 
     Raises:
@@ -164,7 +164,7 @@ def stall(
         at: As for `kill`.
         call: As for `kill`.
         messages: As for `kill`.
-        seconds: Virtual seconds; None for forever. Other processes that wait for longer than
+        seconds: Virtual seconds, or None for forever. Other processes that wait for longer than
             `config.collective_timeout_s` raise CollectiveError.
 
     Raises:

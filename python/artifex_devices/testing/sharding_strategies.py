@@ -135,7 +135,7 @@ def shardings(  # noqa: D417 - hypothesis gives draw
     """Draws shardings: over a mesh, or on one device.
 
     Args:
-        devices: Devices to draw from; None means those of the current world.
+        devices: Devices to draw from, by default all of the current world.
         shape: A shape that the shardings divide evenly, or None.
         max_rank: Greatest number of spec entries if `shape` is None.
         single_device: Whether SingleDeviceSharding occurs.
@@ -169,10 +169,10 @@ def shardable_arrays(  # noqa: D417 - hypothesis gives draw
     """Draws arrays together with a sharding that fits them.
 
     Args:
-        devices: Devices to draw from; None means those of the current world.
+        devices: Devices to draw from, by default all of the current world.
         max_rank: Greatest rank of the array.
         max_side: Greatest size of a dimension of one shard.
-        dtype: A dtype or a strategy for one; None draws from all that can be placed.
+        dtype: A dtype or a strategy for one, by default any dtype that can be placed.
 
     Returns:
         A strategy for ShardableArray.

@@ -24,7 +24,7 @@ class SharedGlobals:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        """Finds the modules: those that are not installed packages, and that of the function."""
+        """Finds the modules: the function's module, and modules that are not part of installed packages."""
         own = inspect.getmodule(inspect.unwrap(function))
         modules = _program_modules()
         if own is not None and own not in modules:
@@ -53,7 +53,7 @@ class SharedGlobals:
 
 
 class _Snapshot:
-    """The variables of one module as they were."""
+    """The variables of one module before the run."""
 
     def __init__(self, module: str, variables: dict[str, Any]) -> None:
         self._module = module
@@ -78,7 +78,7 @@ class _Snapshot:
         return [f"{self._module}.{name}" for name in changed]
 
 
-_loaded: tuple[Any, ...] = ()  # the modules of the last job, and those of the program among them
+_loaded: tuple[Any, ...] = ()  # the modules of the last job, and the program's modules among them
 _found: tuple[Any, ...] = ()
 
 

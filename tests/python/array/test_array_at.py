@@ -132,7 +132,7 @@ WRONG = {
     "too many": (lambda x: x.at[0, 0, 0].set(1), IndexError, "too many indices"),
     "shape": (lambda x: x.at[0].set(np.ones(3)), ValueError, r"do not broadcast; expected shape \(4,\)"),
     "leading": (lambda x: x.at[0].set(np.ones((2, 4))), ValueError, r"got \(2, 4\)"),
-    "dtype": (lambda x: x.astype(int).at[0].add(1.5), TypeError, "the result is of dtype float64; expected one that"),
+    "dtype": (lambda x: x.astype(int).at[0].add(1.5), TypeError, "is of dtype float64; expected a dtype that"),
     "divided ints": (lambda x: x.astype(int).at[0].divide(2), TypeError, "result is of dtype float64"),
     "objects": (lambda x: x.at[0].set([object()]), TypeError, "not an array of numbers"),
     "masked": (lambda x: x.at[0].set(np.ma.array([1.0] * 4)), ValueError, "masked array"),
@@ -244,7 +244,9 @@ def test_an_update_of_no_elements_raises_no_error_of_a_value(named):
     with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed"):
         x.at[0:1].power(-1)
     assert np.array_equal(x.at[0:0].power(-1), value)
-    with pytest.raises(TypeError, match="the result is of dtype float64; expected one that converts to the int64 of"):
+    with pytest.raises(
+        TypeError, match="the result is of dtype float64; expected a dtype that converts to the int64 of"
+    ):
         x.at[0:0].divide(2)
 
 

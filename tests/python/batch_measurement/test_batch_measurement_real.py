@@ -150,7 +150,7 @@ def test_ctrl_c():
     assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["batch 1", "batch 2", "batch 4"]
 
 
-@pytest.mark.skipif("SANITIZED_CORE" in os.environ, reason="the address sanitizer has memory of its own for each byte")
+@pytest.mark.skipif("SANITIZED_CORE" in os.environ, reason="the address sanitizer has its own memory for each byte")
 def test_the_peak_of_the_process_is_seen():
     meter = ProcessMemory(0.9)
     meter.start()

@@ -58,7 +58,7 @@ def test_a_calibration_of_a_job_is_not_stored_and_has_the_links_between_its_proc
     assert found.processes == links
     assert sizes == [CONDITIONS.array_bytes]
     assert found.notes == (
-        "not stored: in a job of several processes each measures its share of the machine while the others do",
+        "not stored: in a job of several processes each measures its share of the machine while the other processes do",
     )
     assert list(tmp_path.iterdir()) == []
     assert not calibration.calibrate(cache=tmp_path, rounds=5).from_cache

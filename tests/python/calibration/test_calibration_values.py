@@ -105,9 +105,9 @@ def test_values_are_immutable_and_go_through_json_and_pickle():
         (
             "samples",
             [{**made().to_dict()["samples"][0], "terms": {"bytes": 1.0}}],
-            "terms are not those of the model",
+            "terms do not match the model's",
         ),
-        ("samples", [{**made().to_dict()["samples"][0], "terms": []}], "terms are not those of the model"),
+        ("samples", [{**made().to_dict()["samples"][0], "terms": []}], "terms do not match the model's"),
         ("conditions", {}, "conditions does not have the entries"),
         (
             "conditions",

@@ -38,23 +38,23 @@ def test_a_process_that_is_behind_is_named(tmp_path, capsys):
     code, text = run(capsys, make_job(tmp_path, ["put", "psum"], ["put"], ["put", "psum"]))
     assert code == 1
     here = rf"at {re.escape(shown_path(__file__))}:\d+"
-    assert re.search(rf"processes 0-2 came last together to put {here}\n", text)
-    assert re.search(rf"  process 0 came next to psum {here}\n", text)
-    assert "  process 1 is behind: it came to nothing after that\n" in text
+    assert re.search(rf"processes 0-2 all called put {here}\n", text)
+    assert re.search(rf"  process 0 then called psum {here}\n", text)
+    assert "  process 1 is behind: it has called nothing after that\n" in text
     assert re.search(rf"process 2 \(pid {os.getpid()} on .*\) runs:\n", text)
 
 
 def test_processes_that_came_to_different_operations_are_named(tmp_path, capsys):
     code, text = run(capsys, make_job(tmp_path, ["put", "psum"], ["put", "all_gather"]))
     assert code == 1
-    assert "process 0 came next to psum at " in text
-    assert "process 1 came next to all_gather at " in text
+    assert "process 0 then called psum at " in text
+    assert "process 1 then called all_gather at " in text
 
 
 def test_a_job_that_is_together_needs_no_attention(tmp_path, capsys):
     code, text = run(capsys, make_job(tmp_path, ["put"], ["put"]))
     assert code == 0
-    assert "all processes came to the same operations\n" in text
+    assert "all processes called the same operations\n" in text
 
 
 def test_last_limits_the_operations(tmp_path, capsys):
@@ -103,7 +103,7 @@ def test_the_last_job_is_the_default(tmp_path, capsys):
     ad.config.update("flight_record_dir", str(tmp_path))
     try:
         assert main(["flight-record"]) == 2
-        assert "has no jobs; expected one that crashed or that runs" in capsys.readouterr().err
+        assert "has no jobs; expected a job that crashed or that runs" in capsys.readouterr().err
         for name in ("20260101-000000-1", "20260102-000000-1"):
             (tmp_path / name).mkdir()
             make_job(tmp_path / name, [name])

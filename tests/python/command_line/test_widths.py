@@ -108,6 +108,6 @@ def test_a_second_column_goes_on_below_itself_or_below_an_example(capsys, monkey
         main(["batch", "--help"])
     text = capsys.readouterr().out
     assert "from a built-in table or from published\n           numbers, and what memory allows\n" in text
-    assert '--hardware "NVIDIA H200"\n      a chip of the catalogue that the table does not have\n' in text
+    assert '--hardware "NVIDIA H200"\n      a chip of the catalogue that is not in the table\n' in text
     assert "exit codes: 0 done; 1 needs attention" in text
     assert "\n            not found; 3 your function failed" in text

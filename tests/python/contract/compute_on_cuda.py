@@ -188,9 +188,9 @@ def test_replicated_results_of_bodies_are_compared(grid):
     [
         (
             np.maximum.accumulate,
-            "maximum.accumulate: CuPy has no such function; expected one that it has, or host memory",
+            "maximum.accumulate: CuPy has no such function; expected a function of CuPy, or host memory",
         ),
-        (np.subtract.reduce, "subtract.reduce: CuPy has no such function; expected one that it has, or host memory"),
+        (np.subtract.reduce, "subtract.reduce: CuPy has no such function; expected a function of CuPy, or host memory"),
         (np.spacing, "spacing: CuPy has no such function"),
     ],
     ids=["scan", "reduction", "function"],
@@ -206,7 +206,9 @@ def test_bfloat16_is_computed_and_dtypes_that_cupy_lacks_are_refused(grid):
     total = place(grid, value, "x") + 1
     assert total.dtype == ml_dtypes.bfloat16
     np.testing.assert_array_equal(ad.device_get(total).astype(np.float32), X % 5 + 1)
-    with pytest.raises(TypeError, match="add: CuPy has no dtype float8_e4m3fn; expected one that it has; convert it"):
+    with pytest.raises(
+        TypeError, match="add: CuPy has no dtype float8_e4m3fn; expected a dtype that it has; convert it"
+    ):
         place(grid, X.astype(ml_dtypes.float8_e4m3fn), "x") + 1
 
 

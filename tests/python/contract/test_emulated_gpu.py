@@ -162,7 +162,7 @@ def test_a_mixed_world_can_be_opened_again_and_left_by_an_error():
         ({"cpu": 0, "gpu": 1}, {}, ValueError, "0"),
         ({"cpu": "spam", "gpu": 1}, {}, ValueError, "spam"),
         ({"cpu": "2 x h100", "gpu": 1}, {}, ValueError, "h100"),
-        ({"cpu": 1, "gpu": 1}, {"platform": "gpu"}, ValueError, "platform is 'gpu'; expected None beside a dict"),
+        ({"cpu": 1, "gpu": 1}, {"platform": "gpu"}, ValueError, "platform is 'gpu'; expected None with a dict"),
         ({"cpu": 1, "gpu": 1}, {"all_threads": True}, ValueError, "all_threads is True for a world of two platforms"),
     ],
 )

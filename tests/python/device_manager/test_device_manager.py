@@ -390,7 +390,7 @@ def test_variables_asked_for_are_set_and_taken_back(monkeypatch: pytest.MonkeyPa
     assert {name: os.environ[name] for name in expected} == expected
     not_applied = manager.get_device_info()["not_applied"]["environment_variables"]
     assert not_applied == (
-        "set for other libraries and child processes, not read by this one: ARTIFEX_NEW, ARTIFEX_OLD, ARTIFEX_SAME"
+        "set for other libraries and child processes, not read by this library: ARTIFEX_NEW, ARTIFEX_OLD, ARTIFEX_SAME"
     )
     manager.close()
     assert ("ARTIFEX_NEW" in os.environ, os.environ["ARTIFEX_OLD"], os.environ["ARTIFEX_SAME"]) == (False, "user", "1")

@@ -45,7 +45,7 @@ HINT = "expected at least one row for each of the 4 devices, got"
         (
             [np.zeros(4), np.array(["a"] * 4)],
             TypeError,
-            "expected arrays of numbers, got data[1] (<U1); remove the others",
+            "expected arrays of numbers, got data[1] (<U1); remove all other leaves",
         ),
     ],
 )
@@ -187,7 +187,7 @@ def test_variables_that_came_late_or_are_read_by_others_are_reported(monkeypatch
         monkeypatch.delenv(name, raising=False)
     ad.devices()  # of the base world
     late = "set after the first use of a device, which reads them"
-    unread = "set for other libraries and child processes, not read by this one"
+    unread = "set for other libraries and child processes, not read by this library"
     for variables, text in [
         ({}, None),
         ({"JAX_PLATFORMS": "cpu"}, f"{late}: JAX_PLATFORMS"),

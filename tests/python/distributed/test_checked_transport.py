@@ -214,14 +214,16 @@ def test_a_process_that_has_left_is_not_missed_where_nobody_waits_for_it(transpo
         (
             "failed",
             False,
-            "psum: process 2 has failed: KeyError; expected it to come, while process 0 waited in psum, at ",
+            "psum: process 2 has failed: KeyError; expected it to call the same operation, while "
+            "process 0 waited in psum, at ",
             "process 2 has failed: KeyError",
         ),
         ("failed", True, "psum: KeyError; process 0 waited in psum, at ", "KeyError"),
         (
             "lost",
             False,
-            "psum: process 2 has ended without notice, killed or crashed; expected it to come, while process 0 waited",
+            "psum: process 2 has ended without notice, killed or crashed; expected it to call the same operation, "
+            "while process 0 waited",
             "process 2 has ended without notice, killed or crashed",
         ),
     ],

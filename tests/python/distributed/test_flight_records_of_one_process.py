@@ -102,7 +102,7 @@ def test_a_transport_records_meetings_exchanges_and_refusals(records):
     with pytest.raises(CollectiveError) as caught:
         transport._raise_stuck("they differ", "psum")
     text = str(caught.value).partition("\nFlight records ")[2]
-    assert text.startswith(f"(artifex_devices flight-record {records.folder}):\n  all processes came to the same oper")
+    assert text.startswith(f"(artifex_devices flight-record {records.folder}):\n  all processes called the same oper")
     assert re.search(r"\n    psum at \S+:\d+, meets, begun \S+ \w+ ago, done after \S+ \w+\n", text)
     assert "\n    reshard at " in text
     assert ", moves bytes by shared memory, begun " in text
@@ -119,7 +119,7 @@ def test_a_mismatch_is_recorded_as_a_failure(records, monkeypatch):
         return meeting
 
     monkeypatch.setattr(transport, "_new_meeting_point", different)
-    with pytest.raises(CollectiveError, match=r"^the processes came to different operations"):
+    with pytest.raises(CollectiveError, match=r"^the processes called different operations"):
         transport.agree("psum", b"digest", [0, 1])
     assert events_of(records) == [("meeting", "psum", "failed")]
 

@@ -218,7 +218,7 @@ def test_a_managers_info_lists_gpus_that_the_runtime_cannot_use(
     nvml_stand_in: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     detector = asked(nvml_stand_in(), f"driver=550.54.15;cuda=12040;{A100};{T4}", monkeypatch, tmp_path)
-    with pytest.warns(UserWarning, match="the detector reports 2, the runtime has none"):
+    with pytest.warns(UserWarning, match="the detector reports 2, the runtime has 0"):
         manager = ad.DeviceManager(detector=detector)
     with manager:
         info = manager.get_device_info()

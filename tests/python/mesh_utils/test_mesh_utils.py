@@ -124,7 +124,7 @@ def test_no_devices_and_no_sizes_are_refused():
     with pytest.raises(TypeError, match="dcn_mesh_shape is"):
         create_hybrid_device_mesh((4, 1), (1.5,), cluster.tpu("v4", (2, 2, 1)).devices())
     for inside, outside in (((1,), (1,)), ((1,), (0,)), ((0,), (0,))):  # JAX: IndexError
-        with pytest.raises(ValueError, match="create_hybrid_device_mesh: devices is empty; expected those of as many"):
+        with pytest.raises(ValueError, match="create_hybrid_device_mesh: devices is empty; expected devices of as"):
             create_hybrid_device_mesh(inside, outside, [])
 
 

@@ -284,9 +284,13 @@ def test_families_of_device_put_take_devices_of_this_process(client):
     own = ad.local_devices()
     assert ad.device_put_replicated(X, own).shape == (2, 8, 4)
     assert ad.device_put_sharded([X, X + 1], own).tolist() == [X.tolist(), (X + 1).tolist()]
-    with pytest.raises(ValueError, match="device_put_sharded: cpu:1 of other processes than this one, 1; expected dev"):
+    with pytest.raises(
+        ValueError, match="device_put_sharded: cpu:1 of other processes than this process, 1; expected dev"
+    ):
         ad.device_put_sharded([X, X], ad.devices()[1:3])
-    with pytest.raises(ValueError, match="device_put_replicated: cpu:0, cpu:1 of other processes than this one, 1;"):
+    with pytest.raises(
+        ValueError, match="device_put_replicated: cpu:0, cpu:1 of other processes than this process, 1;"
+    ):
         ad.device_put_replicated(X, ad.devices())
 
 

@@ -65,7 +65,7 @@ def test_windows_as_long_as_the_sequence_are_exact():
 def test_parts_without_an_exact_einsum_are_refused(fields, text):
     shape = replace(models.SHAPES["llama-2-7b"], **fields)
     assert shape.parameters.total > 0
-    with pytest.raises(ValueError, match=f"llama-2-7b has {text}; expected .*; price it with planner.plan_training"):
+    with pytest.raises(ValueError, match=f"llama-2-7b has {text}; expected .*; estimate it with planner.plan_training"):
         models.transformer(shape, batch=1, sequence=8)
 
 

@@ -28,7 +28,7 @@ def test_the_text_of_a_trace():
     assert str(Trace(ROWS, (), CLOCKS, dropped=3)).splitlines() == [
         "Trace: 5 events of 2 processes, 100 us",
         "clock of process 0: the reference, on a",
-        "clock of process 1: not aligned: round trips contradict each other; times are those of b",
+        "clock of process 1: not aligned: round trips contradict each other; times are by the clock of b",
         "3 events were not recorded: the trace is full",
         "",
         "slowest           times  others waited  operation",

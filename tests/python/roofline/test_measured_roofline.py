@@ -74,7 +74,9 @@ def test_the_instruction_set_can_be_chosen(isa):
 
 
 def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match=r"^measure_roofline: isa is 'mmx'; expected None or one that this processor"):
+    with pytest.raises(
+        ValueError, match=r"^measure_roofline: isa is 'mmx'; expected None or a set that this processor"
+    ):
         measure_roofline(isa="mmx")
     with pytest.raises(TypeError, match=r"^measure_roofline: isa is 512"):
         measure_roofline(isa=512)  # type: ignore[arg-type]

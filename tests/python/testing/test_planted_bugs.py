@@ -19,7 +19,7 @@ from artifex_devices.testing import kill, run_processes, stall
 
 SCHEDULES = int(os.environ.get("ARTIFEX_SCHEDULES", "100"))
 REPLAYS = int(os.environ.get("ARTIFEX_REPLAYS", "2"))
-DIFFERENT = "the processes came to different operations"
+DIFFERENT = "the processes called different operations"
 LEFT = r"process \d \(simulated\) takes no further part"
 LOST = r"process \d \(simulated\) has ended without notice"
 

@@ -158,7 +158,8 @@ def test_exceptions_may_be_results_and_others_learn_of_them():
     for number, error in ((0, first), (2, third)):
         assert type(error) is CollectiveError
         assert str(error).startswith(
-            "sync_global_devices: process 1 (simulated) has failed: ValueError: boom; expected it to come, while "
+            "sync_global_devices: process 1 (simulated) has failed: ValueError: boom; expected it to call the same "
+            "operation, while "
             f"process {number} waited in sync_global_devices, at {__file__}:"
         )
 
@@ -173,7 +174,7 @@ def test_a_mismatch_gives_every_process_the_same_table():
     errors = run_processes(program, processes=3, return_exceptions=True).results
     assert {type(error) for error in errors} == {CollectiveError}
     (text,) = {str(error) for error in errors}
-    assert text.startswith("the processes came to different operations; expected every process to run the same")
+    assert text.startswith("the processes called different operations; expected every process to run the same")
     assert re.search(r"process 0 \(simulated\): shard_map\(<lambda>\): psum float64\(1,\) over x at .*:\d+", text)
     assert text.count("(simulated): sync_global_devices, at ") == 2
 

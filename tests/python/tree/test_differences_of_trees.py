@@ -36,10 +36,10 @@ tree_util.register_pytree_node(
         (
             {"a": 1, "b": 2},
             {"a": 1, "c": 2},
-            "at n: expected dict with keys ['a', 'b'], got one that lacks ['b'] and has besides ['c']",
+            "at n: expected dict with keys ['a', 'b'], got a dict that lacks ['b'] and has besides ['c']",
         ),
-        ({"a": 1, "b": 2}, {"a": 1}, "at n: expected dict with keys ['a', 'b'], got one that lacks ['b']"),
-        ({"a": 1}, {"a": 1, "b": 2}, "at n: expected dict with keys ['a'], got one that has besides ['b']"),
+        ({"a": 1, "b": 2}, {"a": 1}, "at n: expected dict with keys ['a', 'b'], got a dict that lacks ['b']"),
+        ({"a": 1}, {"a": 1, "b": 2}, "at n: expected dict with keys ['a'], got a dict that has besides ['b']"),
         ({"a": 1}, {"a": 1, 3: 2}, "at n: the keys cannot be sorted, got "),
         ({"a": 1}, [1], "at n: expected dict with keys ['a'], got list of 1"),
         ([1], {"b": 1, "a": 2}, "at n: expected list of 1, got dict with keys ['b', 'a']"),
@@ -56,7 +56,7 @@ tree_util.register_pytree_node(
         (
             defaultdict(list, a=1),
             defaultdict(list, b=1),
-            "at n: expected defaultdict with keys ['a'], got one that lacks ['a'] and has besides ['b']",
+            "at n: expected defaultdict with keys ['a'], got a defaultdict that lacks ['a'] and has besides ['b']",
         ),
         ([1], defaultdict(list, b=1), "at n: expected list of 1, got defaultdict with keys ['b']"),
         (Point(1, [2]), Point(1, 2), "at n.y: expected list of 1, got a leaf or node of type int"),

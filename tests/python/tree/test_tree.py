@@ -101,7 +101,7 @@ def test_map_calls_f_from_python_frames_only():
         (
             {"a": 1},
             {"b": 1},
-            r"at rest\[0\]: expected dict with keys \['a'\], got one that lacks \['a'\] and has besides",
+            r"at rest\[0\]: expected dict with keys \['a'\], got a dict that lacks \['a'\] and has besides",
         ),
         ([None], [1], r"at rest\[0\]\[0\]: expected None, got a leaf or node of type int"),
         (Point(1, 2), Point(1, 2, "km"), r"at rest\[0\]: expected Point with data 'm', got 'km'"),

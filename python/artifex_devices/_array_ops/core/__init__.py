@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every family of operations needs: shards of operands, dispatch, results."""
+"""Functions that all families of operations share: shards of operands, dispatch, results."""

@@ -100,7 +100,7 @@ def on_host(operation: str, x: object, name: str) -> NDArray[Any]:
 
 
 def check_unmasked(operation: str, x: object, place: str) -> None:
-    """Refuses masked arrays, whose masks would be lost silently; `place` is the subject of the error's sentence."""
+    """Refuses masked arrays, because they would lose their masks silently; `place` is the subject of the error."""
     if type(x) is not np.ndarray and isinstance(x, np.ndarray) and isinstance(x, np.ma.MaskedArray):
         raise masked_array_error(operation, place)
 
@@ -182,7 +182,7 @@ def normal_axes(axis: Axes, ndim: int, *, scalar_has_axis: bool = True) -> tuple
 
 
 def refuse_bool_axis(operation: str, axis: object) -> None:
-    """Refuses bools as axes, as the functions do that NumPy writes in C; those in Python take True as 1."""
+    """Refuses bools as axes, as NumPy's functions in C do; NumPy's functions in Python take True as 1."""
     if axis is None or type(axis) is int:
         return
     for one in axis if isinstance(axis, tuple) else (axis,):
@@ -229,7 +229,7 @@ def host_target(operation: str, out: object) -> NDArray[Any] | None:
 
 
 def check_target(operation: str, out: NDArray[Any]) -> None:
-    """Refuses masked and read-only ndarrays, also those without elements."""
+    """Refuses masked and read-only ndarrays, also without elements."""
     check_unmasked(operation, out, "out")
     if not out.flags.writeable:
         raise failure(

@@ -20,7 +20,7 @@ from artifex_devices.config import config
 from artifex_devices.errors import ResourceExhaustedError
 
 _SETTING = "auto_axes_moves"
-_NUMBERS = "biufcV"  # kinds of dtypes that an Array can have; V are those of ml_dtypes
+_NUMBERS = "biufcV"  # kinds of dtypes that an Array can have; V for ml_dtypes
 
 
 def call_with_replicated(
@@ -62,7 +62,7 @@ def call_on_host(
 
 
 def _replicate(arrays: Sequence[Array], moved: Sequence[Array], refusal: Exception) -> dict[int, Array]:
-    """Returns the replicated Arrays by the id of each Array, and warns of those that were moved."""
+    """Returns the replicated Arrays by the id of each Array, and warns of the Arrays that it moves."""
     is_explicit = any(any_explicit(x.sharding, axes) for x in arrays for axes in spec_of(x))
     if is_explicit or config.read(_SETTING) == "error":
         raise refusal
@@ -94,7 +94,7 @@ def _replaced(value: Any, by_id: Mapping[int, Any]) -> Any:
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Applies `change` to the parts of lists, tuples and dicts, which stay what they are."""
+    """Applies `change` to the parts of lists, tuples and dicts, and keeps these containers."""
     if isinstance(value, dict):
         return {key: _mapped(part, change) for key, part in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -136,7 +136,7 @@ def check_move(operation: str, x: Array, sharding: Sharding) -> None:
         raise failure(
             ValueError,
             operation,
-            f"an operand of shape {x.shape} is in another world than the others",
+            f"an operand of shape {x.shape} is in another world than the other operands",
             expected="Arrays of one `simulate` block",
             got=f"one on {here} of another",
             fix="move it first: ad.device_put(x, y.sharding)",

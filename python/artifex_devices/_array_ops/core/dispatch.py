@@ -165,7 +165,7 @@ _FAMILIES = {
 
 @functools.cache
 def _load() -> None:
-    """Imports the families, which register their implementations."""
+    """Imports the families; each registers its implementations."""
     for folder, families in _FAMILIES.items():
         for family in families:
             importlib.import_module(f"artifex_devices._array_ops.{folder}.{family}")

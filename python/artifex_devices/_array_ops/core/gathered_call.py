@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of NumPy functions as text, for the end of a message: code that does on Arrays what the refused call asked for.
+"""Calls of NumPy functions as text, for the end of a message: code with the effect of the refused call.
 
 Arrays and ndarrays are called x, y, z in these texts, and functions by their names.
 """
@@ -71,7 +71,7 @@ def call_without_out(
 ) -> str:
     """Returns a statement that assigns the result of the call instead of writing it to its argument `out`.
 
-    An element-wise call with where= leaves the other elements of `out` as they are.
+    An element-wise call with where= does not change the other elements of `out`.
     """
     left_out = ("out", "where") if is_elementwise else ("out",)
     names = _Names(gathers=not is_supported)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's functions that describe arrays, and those whose own Python code suits Arrays too."""
+"""NumPy's functions that describe arrays, and functions whose own Python code works for Arrays too."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placements of results: the devices of the operands, and the spec that follows from theirs.
 
-The arithmetic of specs is in the core, `partition/spec_algebra`. Its results are cached by what it depends on.
+The arithmetic of specs is in the core, `partition/spec_algebra`. Its results are cached by its arguments.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ any_explicit = internal.any_explicit
 
 
 def spec_of(x: Array) -> Spec:
-    """Returns the mesh axes that shard each dimension of x, those of size 1 included: specs do not depend on sizes."""
+    """Returns the mesh axes that shard each dimension of x, also axes of size 1: specs do not depend on sizes."""
     return spec_in(x.sharding, x.ndim)
 
 
@@ -47,13 +47,13 @@ def can_shard(sharding: NamedSharding, axes: tuple[Hashable, ...], size: int) ->
 
 
 class OperandDevices(NamedTuple):
-    """The devices that an operation runs on: those of its committed operands."""
+    """The devices that an operation runs on: the devices of its committed operands."""
 
     sharding: Sharding  # has the mesh, the memory kind and the policy for uneven dimensions; its spec is not used
     committed: bool  # whether the result is committed
 
     def shares_mesh(self, x: Array) -> bool:
-        """Returns whether x is placed on the same mesh, or on the same single device, so that its spec applies here."""
+        """Returns whether the spec of x applies here: whether x is on the same mesh or the same single device."""
         mine, its = self.sharding, x.sharding
         if mine is its:
             return True
@@ -65,8 +65,8 @@ class OperandDevices(NamedTuple):
 def common_devices(operation: str, arrays: Sequence[Array]) -> OperandDevices:
     """Returns the devices of the committed Arrays, else of the first one.
 
-    The mesh is that of the first sharded operand, so that a replicated operand before it does not matter. Uneven shards
-    are allowed where one of the operands that are sharded over that mesh allows them.
+    The first sharded operand determines the mesh; replicated operands before it do not matter. Uneven shards are
+    allowed if one of the operands that are sharded over that mesh allows them.
     """
     first = arrays[0]
     if len(arrays) == 1:
@@ -149,7 +149,7 @@ def with_out_sharding(x: Array, change: Callable[[Array], Array], out_sharding: 
 
 
 def placed_as(result: Array, x: Array, out_sharding: object) -> Array:
-    """Places a result by out_sharding; a PartitionSpec refers to the mesh that is set, else to that of x."""
+    """Places a result by out_sharding; a PartitionSpec refers to the mesh that is set, else to the mesh of x."""
     if isinstance(out_sharding, PartitionSpec) and mesh_that_is_set() is None and isinstance(x.sharding, NamedSharding):
         out_sharding = NamedSharding(x.sharding.mesh, out_sharding)
     placed: Array = reshard(result, out_sharding)

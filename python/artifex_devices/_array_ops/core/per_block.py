@@ -61,9 +61,9 @@ def apply_along(
 ) -> Any:
     """Computes a function along unsharded dimensions; the result is sharded as x in its other dimensions.
 
-    `sizes` maps the dimensions that must not be sharded to their sizes in the result, None for one that is removed.
-    `compute` takes a block with all elements along them. `leading` are the sizes of new dimensions in front. `into` is
-    None, or an ndarray of the result's shape to write and return.
+    `sizes` maps the dimensions that must not be sharded to their sizes in the result, or to None for removed
+    dimensions. `compute` takes a block with all elements along them. `leading` are the sizes of new dimensions in
+    front. `into` is None, or an ndarray of the result's shape to write and return.
     """
     require_unsharded(operation, x, sorted(sizes))
     spec = spec_of(x)
@@ -123,8 +123,8 @@ def require_matrices(operation: str, *operands: Any) -> None:
 def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], Any]) -> Any:
     """Computes a function of each matrix of a stack of shape (..., M, N), whose last two dimensions are not sharded.
 
-    `compute` returns one ndarray or a tuple of them, each with the leading dimensions of its argument. The result is an
-    Array, or a tuple of Arrays of the class that `compute` returns, sharded as x in the leading dimensions.
+    `compute` returns one or more ndarrays (a tuple), which have the leading dimensions of its argument. The result is
+    an Array, or a tuple of Arrays of the class that `compute` returns, sharded as x in the leading dimensions.
     """
     require_matrices(operation, x)
     samples = compute(np.empty((0, *x.shape[-2:]), x.dtype))

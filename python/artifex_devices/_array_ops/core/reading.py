@@ -56,7 +56,7 @@ class Source:
         self._arrays = blocks.local_arrays(operation, x)
 
     def tiles(self, position: int, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[Box, NDArray[Any]]]:
-        """Returns the tiles that a box touches, each with its own box; prefers the replica of the device at `position`.
+        """Returns the tiles that a box touches, with their boxes; prefers the replica of the device at `position`.
 
         `bounds` are (start, stop) of each dimension of the box, none of them empty.
         """
@@ -95,7 +95,7 @@ class Source:
 
 
 def _bounds(box: Box) -> list[tuple[int, int]] | None:
-    """Returns (start, stop) of each dimension; None for an empty box."""
+    """Returns (start, stop) of each dimension, or None for an empty box."""
     bounds = [(part.start, part.stop) for part in box]
     return bounds if all(start < stop for start, stop in bounds) else None
 

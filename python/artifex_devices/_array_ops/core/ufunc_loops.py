@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy's loops of ufuncs: whether they write correctly to strided memory, and how much work is worth several cores.
 
-Some loops do not. Those of NumPy 2.4.6 (seen on x86-64 with AVX512) treat the input of `negative` as dense if its
+Some loops do not. Loops of NumPy 2.4.6 (seen on x86-64 with AVX512) treat the input of `negative` as dense if its
 stride is the square of its item size, and write the results of `isnan`, `isinf`, `isfinite` and `signbit` of floats
 densely from 16 elements on. So each loop is tested before its first use; a wrong one writes to dense memory first.
 """
@@ -64,7 +64,7 @@ def write(
 
 
 def _is_like(part: Any, output: NDArray[Any]) -> bool:
-    """Returns whether an operand is a dense array of this shape, or a number, so that the loop writes densely."""
+    """Returns whether an operand is a dense array of this shape, or a number: then the loop writes densely."""
     return not isinstance(part, np.ndarray) or (part.shape == output.shape and part.flags.c_contiguous)
 
 
@@ -88,7 +88,7 @@ def _writes_strided(ufunc: np.ufunc, kinds: Sequence[Any], options: dict[str, An
 
 
 def _numbers(dtype: DTypeLike | None, *, first: bool) -> NDArray[Any]:
-    """Returns positive, negative and special values for the first operand, and small ones for the others."""
+    """Returns positive, negative and special values for the first operand, and small values for further operands."""
     if not first:
         return (np.arange(_COUNT) % 3 + 1).astype(dtype)
     values = (np.arange(_COUNT) % 7 - 3).astype(dtype)
@@ -114,7 +114,7 @@ def _are_near(found: NDArray[Any], expected: NDArray[Any]) -> bool:
     return bool(np.allclose(found.astype(wide), expected.astype(wide), rtol=0.1, equal_nan=True))
 
 
-# Three classes, by the cost of NumPy's loop for each element: a cycle; functions with vector loops; the others.
+# Three classes, by the cost of NumPy's loop for each element: a cycle; functions with vector loops; other functions.
 # Decision 0020 has the measured times that these numbers of bytes follow from.
 SPREAD_BYTES = 2 << 20
 _OF_VECTOR_LOOPS = 8 << 20

@@ -209,8 +209,8 @@ def map_elements(
 ) -> Sequence[Operand]:
     """Calls `compute`, to whose outputs the inputs broadcast, for each part of the results, on its device.
 
-    At least one input is an Array, others are Arrays, ndarrays and numbers. Returns one Array of the common shape for
-    each dtype, or the ndarrays `into` of this shape, which it has written.
+    At least one input is an Array; other inputs may be Arrays, ndarrays and numbers. Returns one Array of the common
+    shape for each dtype, or the ndarrays `into` of this shape, which it has written.
     """
     shape, devices, sharding = _result_placement(operation, inputs)
     inputs = [

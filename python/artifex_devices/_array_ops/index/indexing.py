@@ -31,9 +31,9 @@ from artifex_devices.errors import ShardingTypeError
 def get(x: Array, index: Any, operation: str = "index") -> Array:
     """Reads x[index] by NumPy's rules.
 
-    Dimensions of which all elements are taken, forwards or backwards, stay sharded. Dimensions of an index Array are
-    sharded as it is. Others are not sharded; if Explicit axes shard them, this is an error for the operation "index",
-    except for a part on one device that needs no index Array.
+    Dimensions of which all elements are taken, forwards or backwards, stay sharded. Dimensions of an index Array have
+    the index's sharding. Other dimensions are not sharded; if Explicit axes shard them, this is an error for the
+    operation "index", except for a part on one device that needs no index Array.
     """
     key = _key_of(operation, x, index)
     cached = _basic.get(key)
@@ -61,7 +61,7 @@ _basic: dict[Any, tuple[Selection, Sharding]] = clearable({})
 
 
 def _key_of(operation: str, x: Array, index: Any) -> Any:
-    """Returns the key of an index without arrays in the cache; None for others."""
+    """Returns the key of an index without arrays in the cache, or None for other indices."""
     parts: list[Any] = [operation, x.sharding, x.shape]
     for part in index if type(index) is tuple else (index,):
         if type(part) is slice:
@@ -148,7 +148,7 @@ def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
 
 
 def _leading_index(x: Array, chosen: Selection, index: Any) -> Array | None:
-    """Returns the first sharded Array among the indices on the mesh of x; picked dimensions are sharded as it is."""
+    """Returns the first sharded Array among the indices on the mesh of x; picked dimensions have its sharding."""
     shape = chosen.shape[chosen.at : chosen.at + chosen.rank]
     for part in index if isinstance(index, tuple) else (index,):
         if isinstance(part, Array) and part.dtype != bool and part.shape == shape and any(spec_of(part)):

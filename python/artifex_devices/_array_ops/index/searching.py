@@ -47,7 +47,7 @@ def over_tiles(operation: str, x: Array, find: Callable[[NDArray[Any], Box], Any
 
 
 def flat_positions(inside: NDArray[np.intp], box: Box, shape: tuple[int, ...]) -> NDArray[np.intp]:
-    """Converts row-major positions in a box of an array of `shape` to those in the array."""
+    """Converts row-major positions in a box to positions in the array, which has the shape `shape`."""
     sizes = tuple(part.stop - part.start for part in box)
     if sizes == shape:
         return inside
@@ -80,7 +80,7 @@ def nonzero_on_host(operation: str, x: Array) -> tuple[NDArray[np.intp], ...]:
     long = next((d for d, size in enumerate(x.shape) if size > 1), 0)
     if any(
         is_split(x.sharding, axes) for axes in spec_of(x)[long + 1 :]
-    ):  # the order of the tiles is not that of the elements
+    ):  # the tiles are not in the order of the elements
         order = np.argsort(np.ravel_multi_index(index, x.shape))
         index = tuple(along[order] for along in index)
     return _read_by_host(operation, x, index)

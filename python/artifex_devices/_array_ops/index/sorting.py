@@ -187,7 +187,7 @@ def _trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: 
             "trapezoid",
             f"sample points of shape {points.shape} differ between shards",
             expected="one dimension",
-            fix="pass one row of them, or gather: np.asarray(y)",
+            fix="pass one row of points, or gather: np.asarray(y)",
         )
     dtype = np.trapezoid(np.ones(2, values.dtype), None if points is None else np.ones(2, points.dtype), dx).dtype
     return apply_along("trapezoid", values, {d: None}, lambda b: np.trapezoid(b, points, dx, axis=d), dtype)

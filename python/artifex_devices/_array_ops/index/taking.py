@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that take elements by their positions; those with results of unknown size are refused."""
+"""Functions that take elements by their positions; functions with results of unknown size raise an error."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Out = None, mode: s
             a = np.any(a, axis=axis, keepdims=True).astype(a.dtype)
     elif mode != "raise" and places.size:
         if not size:
-            raise IndexError("take: there is nothing to take from; expected 1 element or more, got 0")
+            raise IndexError("take: the Array has no elements to take; expected 1 element or more, got 0")
         places = places % size if mode == "wrap" else np.clip(places, 0, size - 1)
     if axis is None:
         if a.ndim == 0:

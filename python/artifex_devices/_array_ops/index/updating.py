@@ -133,7 +133,7 @@ def _out_sharding(name: str, options: dict[str, Any]) -> Any:
 
 
 def _updated(operation: str, x: Array, index: Any, ufunc: np.ufunc | None, values: ArrayLike) -> Array:
-    """Returns a copy of x with ufunc(x[index], values) in place of x[index]; None stands for the values themselves."""
+    """Returns a copy of x with ufunc(x[index], values) in place of x[index], or with the values if `ufunc` is None."""
     value = values if type(values) in SCALARS else as_operand(operation, values)
     if isinstance(value, np.ndarray):
         _check_numbers(operation, value)
@@ -209,7 +209,7 @@ def _check_result(operation: str, x: Array, ufunc: np.ufunc | None, value: Any) 
             TypeError,
             operation,
             f"the result is of dtype {result}",
-            expected=f"one that converts to the {x.dtype} of the Array",
+            expected=f"a dtype that converts to the {x.dtype} of the Array",
             got=f"values of {getattr(value, 'dtype', type(value).__name__)}",
             fix=f"convert first: x.astype({str(result)!r})",
         )
@@ -245,17 +245,17 @@ class _Update:
                 ValueError,
                 operation,
                 "the values do not broadcast",
-                expected=f"shape {wanted} or one that broadcasts to it",
+                expected=f"shape {wanted} or a shape that broadcasts to it",
                 got=shape,
                 fix="reshape the values",
             )
 
     def pieces(self, box: Box, block: Any) -> list[Box]:
-        """Returns the parts of a box that are tasks of their own; index arrays are searched once for each part."""
+        """Divides a box into the parts of separate tasks; index arrays are searched once for each part."""
         return [box] if self._chosen.rank else pieces_of_box(box, block)
 
     def write(self, out: NDArray[Any], box: Box, position: int) -> None:
-        """Updates one box, which is not empty."""
+        """Updates one non-empty box."""
         chosen = self._chosen
         key: list[Any] = [slice(None)] * out.ndim
         wanted = [slice(0, size, 1) for size in chosen.shape]  # of the values

@@ -52,12 +52,12 @@ _BLAS_TYPES = frozenset("fdFD")
 _BLAS_THREADS_FROM = 1 << 18
 # Products that BLAS does not compute are split along the first dimension into pieces of this many multiplications.
 _PIECE_PRODUCTS = 1 << 22
-# Partial sums of these are float32.
+# Partial sums of these dtypes are float32.
 _NARROW = frozenset(("float16", "bfloat16"))
 
 
 class _ContractionPlan(NamedTuple):
-    """How operands are contracted. The "work" has one dimension for each label, those of the result first."""
+    """The steps of a contraction. The "work" has one dimension for each label, labels of the result first."""
 
     devices: OperandDevices
     shape: tuple[int, ...]  # of the result
@@ -195,7 +195,7 @@ def contract(
     broadcast: Callable[[Hashable], bool] = lambda label: False,
     blas: bool = True,
 ) -> Array:
-    """Multiplies operands along their labels and sums over those that the result does not have.
+    """Multiplies operands along their labels and sums over labels that are not in the result.
 
     A dimension of the result is sharded as in the operands. If a summed dimension is sharded, each device sums over its
     part, and the parts are added in the order of the tiles; the result is replicated over those axes. Processes send
@@ -322,7 +322,7 @@ class _Job(NamedTuple):
         if not output.size:
             return []
         wanted = 0 if is_gpu_block(output) else self.terms * self.products // _PIECE_PRODUCTS
-        if self.terms > 1 and not is_gpu_block(output):  # so that terms stay in the caches until they are added
+        if self.terms > 1 and not is_gpu_block(output):  # keeps terms in the caches until they are added
             wanted = max(wanted, output.size * self.itemsize // PIECE_BYTES)
         count = min(wanted, output.shape[0]) if output.ndim else 1
         if count <= 1:

@@ -169,7 +169,7 @@ def _core_labels(ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[list[Labels]
 
 
 def tensordot_over(operation: str, a: Operand, b: Operand, a_axes: Sequence[int], b_axes: Sequence[int]) -> Array:
-    """Returns the sum of products over pairs of dimensions; the other dimensions follow, those of `a` first."""
+    """Returns the sum of products over pairs of dimensions; the other dimensions follow, first of `a`, then of `b`."""
     a_labels: list[Hashable] = [("a", d) for d in range(a.ndim)]
     b_labels: list[Hashable] = [("b", d) for d in range(b.ndim)]
     for pair, (i, j) in enumerate(zip(a_axes, b_axes, strict=True)):

@@ -35,12 +35,28 @@ from artifex_devices._runtime.gpu_block import is_gpu_block
 _UNSET: Any = np._NoValue
 _FOLDS: dict[Any, str] = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
 
-# Partial results of these can be combined; the others must see a whole dimension.
-# fmt: off
-ASSOCIATIVE = frozenset({
-    np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.logical_and, np.logical_or, np.logical_xor,
-    np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, np.lcm, np.hypot, np.logaddexp, np.logaddexp2,
-})
+# Partial results of these functions can be combined; other functions must see a whole dimension. fmt: off
+ASSOCIATIVE = frozenset(
+    {
+        np.add,
+        np.multiply,
+        np.maximum,
+        np.minimum,
+        np.fmax,
+        np.fmin,
+        np.logical_and,
+        np.logical_or,
+        np.logical_xor,
+        np.bitwise_and,
+        np.bitwise_or,
+        np.bitwise_xor,
+        np.gcd,
+        np.lcm,
+        np.hypot,
+        np.logaddexp,
+        np.logaddexp2,
+    }
+)
 # fmt: on
 
 
@@ -136,7 +152,7 @@ def reduce_ufunc(
         _check_not_empty(operation, ufunc, x, axes, masked)
     options: dict[str, Any] = {"axis": axes, "dtype": work, "keepdims": True}
     if has_initial and not has_identity:
-        options["initial"] = initial  # harmless in each block: these are idempotent, or there is one block
+        options["initial"] = initial  # harmless in each block: the functions are idempotent, or the Array has one block
 
     of_x = x.dtype
     is_folded = of_x.itemsize == 2 and not masked and "initial" not in options and folds(ufunc, of_x, work)
@@ -169,8 +185,8 @@ def _check_not_empty(operation: str, ufunc: np.ufunc, x: Array, axes: tuple[int,
             ValueError,
             operation,
             f"reduction operation '{ufunc.__name__}' does not have an identity",
-            expected="initial= beside where=",
-            fix="give a value for what is masked",
+            expected="initial= together with where=",
+            fix="give a value for masked elements",
         )
     if 0 in [x.shape[d] for d in axes]:
         raise failure(

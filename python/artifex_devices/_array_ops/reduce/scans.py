@@ -211,7 +211,7 @@ def _flat_sharding(operation: str, x: Array) -> Sharding:
 
 
 def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int, int]]]:
-    """Returns chains of buffers along a dimension, one for each position in the others; and pairs (buffer, replica)."""
+    """Returns chains of buffers along a dimension (one per position in the rest), and pairs (buffer, replica)."""
     chains: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     first: dict[int, int] = {}
     replicas = []

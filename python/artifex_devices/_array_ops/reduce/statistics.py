@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means, variances and weighted averages: each block is averaged by itself, neighbours are combined by their counts.
 
-The variances of two blocks are combined by Chan's rule, so that a variance reads memory once.
+Chan's rule combines the variances of two blocks, and so a variance reads memory only once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Arguments:
     """The checked arguments that means and variances share.
 
     `dtype` is the caller's and `work` the dtype to compute in. NaN is skipped if `skips_nan`; NumPy's nanmean of
-    integers is its mean. `extras` holds the mask, if there is one.
+    integers is its mean. `extras` holds the mask, if it was passed.
     """
 
     def __init__(
@@ -267,7 +267,7 @@ def _average(
         named = axes if axis is not None else ()
         if axis is None or weights.shape != tuple(x.shape[d] for d in named):
             raise (TypeError if axis is None else ValueError)(
-                f"average: weights have another shape than what they weigh; expected {x.shape}"
+                f"average: weights have another shape than the averaged elements; expected {x.shape}"
                 f"{'' if axis is None else f' or {tuple(x.shape[d] for d in named)}'}, got {weights.shape}; give axis="
             )
         weights = np.reshape(weights, tuple(x.shape[d] if d in named else 1 for d in range(x.ndim)))

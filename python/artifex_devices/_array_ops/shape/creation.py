@@ -111,7 +111,7 @@ def _full_like(a: Array, fill_value: ArrayLike, *args: Any, **options: Any) -> A
 
 @implements(np.broadcast_to)
 def broadcast_to(array: ArrayLike, shape: Shape, subok: bool = False) -> Any:
-    """Implements np.broadcast_to, as a copy: new dimensions and those that had size 1 are not sharded."""
+    """Implements np.broadcast_to, as a copy: new dimensions and dimensions that had size 1 are not sharded."""
     if not isinstance(array, Array):
         return np.broadcast_to(array, shape)
     wanted = tuple(map(operator.index, size_tuple("broadcast_to", shape)))

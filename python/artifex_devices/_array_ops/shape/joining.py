@@ -156,10 +156,10 @@ def stack(
     dtype: DTypeLike | None = None,
     casting: Casting = "same_kind",
 ) -> Operand:
-    """Implements np.stack: the new dimension is not sharded, the others are sharded as in the operands."""
+    """Implements np.stack: the new dimension is not sharded, all other dimensions are sharded as in the operands."""
     parts = _operands("stack", arrays)
     if not parts:
-        raise ValueError("stack: there is nothing to stack; expected 1 array or more, got 0; check the list")
+        raise ValueError("stack: the list of arrays is empty; expected 1 array or more, got 0; check the list")
     first = parts[0].shape
     wrong = [f"operand {i}: {x.shape}" for i, x in enumerate(parts) if x.shape != first]
     if wrong:
@@ -207,7 +207,7 @@ def _depth_and_rank(arrays: Any) -> tuple[int, int]:
             "lists are nested unevenly or empty",
             expected="one depth everywhere",
             got=sorted(depths),
-            fix="put single arrays in lists of their own",
+            fix="put each single array in its own list",
         )
     return 1 + depths.pop(), max(rank for _, rank in parts)
 

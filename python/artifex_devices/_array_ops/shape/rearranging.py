@@ -54,8 +54,8 @@ def copy_boxes(
 ) -> Array:
     """Assembles a result from boxes of x, on any device.
 
-    `pieces` takes a box of the result and returns boxes relative to it, each with its box of x. `turn` rearranges a
-    view of a box of x.
+    `pieces` takes a box of the result and returns pairs: a box relative to it, and the box of x for it. `turn`
+    rearranges a view of a box of x.
     """
     result, buffers = allocate(operation, shape, x.dtype, sharding_with(x.sharding, spec), committed=x.committed)
     targets: list[NDArray[Any]] = []

@@ -31,7 +31,7 @@ def same_bytes(operation: str, x: Array, shape: tuple[int, ...], spec: Spec) -> 
 
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any, order: Literal["A", "C", "F"] | None = "C", *, copy: bool | None = None) -> Any:
-    """Implements np.reshape: new dimensions are sharded as the ones that they replace; row-major memory is shared."""
+    """Implements np.reshape: new dimensions take the sharding of the dimensions that they replace; shares memory."""
     if not isinstance(a, Array):
         return np.reshape(a, shape, order, copy=copy)
     check_order("reshape", order)

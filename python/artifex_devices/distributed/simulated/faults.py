@@ -20,12 +20,12 @@ class Fault:
     """A fault of one process.
 
     Attributes:
-        process: Number of the process; None to draw it from the seed.
+        process: Number of the process, or None to draw it from the seed.
         at: Text in the operation at which the fault occurs; "" for any operation.
-        call: Number of that operation among those of the process that contain the text, from 1; None to draw it from
-            the seed.
-        messages: Number of messages of the operation that the process still sends.
-        seconds: Virtual seconds for which the process stops; None for a process that ends without notice.
+        call: Number of that operation among the process's operations that contain the text, from 1, or None to draw it
+            from the seed.
+        messages: Number of messages of the operation that the process sends before the fault.
+        seconds: Virtual seconds for which the process stops, or None for a process that ends without notice.
     """
 
     process: int | None

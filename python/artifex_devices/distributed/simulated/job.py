@@ -24,7 +24,7 @@ _ENDED = "the process has ended"
 
 
 class Outcome:
-    """What became of a process: what it has returned or raised, or that it did not end by itself."""
+    """How a process ended: its return value, its exception, or neither if the run ended it."""
 
     def __init__(self) -> None:
         self.has_ended = False
@@ -44,7 +44,7 @@ class SimulatedJob:
         stops_at_error: bool = True,
         platform: str = "cpu",
     ) -> None:
-        """`devices` has the number of devices of each process; those of the platform "gpu" are emulated.
+        """`devices` has the number of devices of each process; devices of the platform "gpu" are emulated.
 
         With `stops_at_error` the first exception of a process ends the run; otherwise the other processes learn of it.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What distributed.initialize(), is_initialized() and shutdown() do in a simulated process."""
+"""Implements distributed.initialize(), is_initialized() and shutdown() in a simulated process."""
 
 from __future__ import annotations
 

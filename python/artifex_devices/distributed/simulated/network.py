@@ -27,7 +27,7 @@ class SimulatedMessage(Message):
 
 
 class _Parcel(NamedTuple):
-    """What travels: bytes, with the sender's end, or a call."""
+    """A message in flight: bytes, with the sender's end, or a call."""
 
     data: bytes
     sender: SimulatedMessage | None
@@ -118,7 +118,7 @@ class Network:
         return channel, channel.deliver(parcel)
 
     def lose(self, sender: int) -> None:
-        """Drops what a killed process has sent from a random message of each channel on."""
+        """Drops the messages of a killed process from a random message of each channel on."""
         for channel in self._channels:
             if channel.sender == sender and channel.travelling:
                 arriving = self._generator.randint(0, len(channel.travelling))

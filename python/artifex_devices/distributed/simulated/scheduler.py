@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses which simulated process runs, which message arrives and which fault occurs; all of it follows from one seed.
+"""Chooses by one seed which simulated process runs, which message arrives and which fault occurs.
 
 Each process is a thread, and one process runs at a time. It runs until it waits in the transport; then the scheduler
-chooses among the processes that can go on and the messages that can arrive. Other threads of a process run beside it,
-as they would anywhere; where one of them waits in the transport, its process waits.
+chooses among the processes that can continue and the messages that can arrive. Other threads of a process run
+concurrently, as in any program; when one of them waits in the transport, its process waits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _READY, _RUNNING, _WAITING, _PARKED, _ENDED = range(5)
 
 
 class Unwound(BaseException):
-    """Ends a simulated process whose run is over; not an Exception, so that programs do not catch it."""
+    """Ends a simulated process whose run is over; not an Exception, because programs must not catch it."""
 
 
 @public("artifex_devices.testing")
@@ -82,7 +82,7 @@ class Scheduler:
         self._network = Network(self._generator)
         self._faults = FaultPlan(faults, count, self._generator)
         self._scheduled = [_ScheduledProcess(index) for index in range(count)]
-        self._alive = list(self._scheduled)  # those that have not ended
+        self._alive = list(self._scheduled)  # processes that have not ended
         self._weights = [self._generator.choice(_WEIGHTS) for _ in range(count)]
         self._arrival_weight = self._generator.choice(_WEIGHTS)
         self._mutex = threading.RLock()  # guards everything here
@@ -180,7 +180,7 @@ class Scheduler:
         return message
 
     def report(self, sender: int, receiver: int, call: Callable[[], None]) -> None:
-        """Calls `call` when a report of one process reaches another one, which then ends its wait."""
+        """Calls `call` when a report of one process reaches another process, which then ends its wait."""
 
         def arrive() -> None:
             call()
@@ -253,7 +253,7 @@ class Scheduler:
                 self.stop()
 
     def _choose(self) -> None:
-        """Lets messages arrive until a process is chosen that can go on, or none is left."""
+        """Lets messages arrive until it chooses a process that can continue, or no process is left."""
         self._running = None
         while not self._is_stopping:
             arriving = self._network.deliverable()
@@ -299,7 +299,7 @@ class Scheduler:
         return scheduled.deadline if is_stalled else math.inf
 
     def _advance_clock(self) -> bool:
-        """Moves the virtual time to the next end of a wait; returns whether there is one."""
+        """Moves the virtual time to the next end of a wait; returns False if no wait has an end."""
         waiting = [scheduled for scheduled in self._scheduled if scheduled.state == _WAITING]
         times = [scheduled.stalled_until for scheduled in waiting if scheduled.stalled_until > self.now]
         times += [

@@ -23,13 +23,13 @@ _MAX_TEXT = 800
 
 
 class SimulatedPeers(PeerStates):
-    """The other processes, as far as one of them knows."""
+    """The other processes' states, by the messages that one process has received."""
 
     def __init__(self, process_index: int, names: Sequence[str], scheduler: Scheduler) -> None:
         super().__init__(Peer(n, name, None) for n, name in enumerate(names) if n != process_index)
         self._me = process_index
         self._scheduler = scheduler
-        self.all: Sequence[SimulatedPeers] = ()  # those of each process
+        self.all: Sequence[SimulatedPeers] = ()  # the SimulatedPeers of each process
 
     def poll(self) -> bool:
         """Implements PeerStates.poll."""
@@ -102,7 +102,7 @@ class SimulatedTransport(CheckedTransport):
     last_messages_s = 0.0  # a report arrives after the messages that were sent before it
 
     def __init__(self, process_index: int, names: Sequence[str], scheduler: Scheduler) -> None:
-        """`names` are those of all processes, for messages."""
+        """`names` has the name of each process, for messages."""
         self.peers = SimulatedPeers(process_index, names, scheduler)
         super().__init__(process_index, names, self.peers)
         self._scheduler = scheduler

@@ -27,7 +27,7 @@ class Sample:
     """One measurement that the model was fitted to.
 
     Attributes:
-        name: What was measured.
+        name: Name of the measurement.
         terms: Number of calls, copies and bytes, by the names of TERMS; zeros are left out.
         seconds: First quartile of the repeats, as other work on the machine can only make them slower.
         spread: Seconds from the first to the third quartile.
@@ -162,7 +162,7 @@ def sample_from(value: object) -> Sample:
     fields = checked_record(Sample, value, "a sample", **limits)
     terms = fields["terms"]
     if not isinstance(terms, dict) or not set(terms) <= set(TERMS):
-        raise ValueError("terms are not those of the model")
+        raise ValueError("terms do not match the model's")
     counts = {name: checked_number(count, name, 0, 2.0**63) for name, count in terms.items()}
     return Sample(**{**fields, "terms": MappingProxyType(counts)})
 

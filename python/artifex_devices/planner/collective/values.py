@@ -62,7 +62,7 @@ class CollectiveBound:
     """Costs that no program of messages between devices can be below, with all groups at once.
 
     Attributes:
-        bytes_by_device: Bytes into the busiest device, or out of it where those are more.
+        bytes_by_device: Bytes into the busiest device, or out of it if these are more.
         bytes_by_chip: The same for a chip, over all its devices.
         bytes_by_slice: The same for a slice or node, over the network.
         estimate_seconds: Seconds for the bytes of the busiest chip and slice over all their links at once, or None

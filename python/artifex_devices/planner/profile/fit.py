@@ -32,7 +32,7 @@ class ProfileFit(Report):
         overlap: Part of each kind of traffic that was hidden, for the kinds that the profile has.
         before: Expected seconds of each kind of operation before the fit, hidden or not.
         after: The same with the fitted factors.
-        notes: What was not fitted, and why.
+        notes: Factors that were not fitted, and why.
     """
 
     plan: TrainingPlan

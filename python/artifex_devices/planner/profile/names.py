@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which names in a profile are of which kind of operation."""
+"""Kinds of operations by their names in a profile."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _CATEGORIES = (
     ),
 )
 
-# The names of collectives in PyTorch, which tell an all-to-all from the sends that NCCL makes of it.
+# The names of collectives in PyTorch, which distinguish an all-to-all from the sends that NCCL makes of it.
 _COLLECTIVES = (
     NameRule("all_gather", r"^_?all_?gather", _TORCH_COMM),
     NameRule("reduce_scatter", r"^_?reduce_?scatter", _TORCH_COMM),
@@ -152,7 +152,7 @@ def kind_of(name: str, arguments: Mapping[str, object], patterns: Patterns) -> s
     Args:
         name: Name of the event.
         arguments: Its arguments.
-        patterns: Those of `compiled_patterns`.
+        patterns: The result of `compiled_patterns`.
 
     Example:
         >>> patterns = compiled_patterns("kind_of", {}, ())

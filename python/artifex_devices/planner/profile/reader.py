@@ -31,7 +31,7 @@ def read_profile(
     """Reads the operations of one device from a trace of training steps in the JSON format of Chrome.
 
     Read are traces of `torch.profiler` (`export_chrome_trace`), `jax.profiler` (`create_perfetto_trace=True`) and
-    `artifex_devices.profiler.trace`. docs/how_to/plan_a_training_run.md says which names are of which kind.
+    `artifex_devices.profiler.trace`. docs/how_to/plan_a_training_run.md lists the names of each kind.
 
     Args:
         source: A file, also compressed by gzip, of at most 1 GiB of JSON, and 64 times the size of a compressed file

@@ -36,7 +36,7 @@ class Profile(Report):
         seconds: Seconds of a step: from the first operation to the last one, over the steps.
         busy: Seconds of a step while operations of a kind run, by kind. Operations of one kind that run at the same
             time count once.
-        alone: The part of these while no operation of an earlier kind runs: for messages, what is not hidden behind
+        alone: The part of these while no operation of an earlier kind runs: for messages, the part not hidden behind
             computation. With `idle` it sums to `seconds`.
         idle: Seconds of a step without an operation.
         operations: Number of operations in all steps.

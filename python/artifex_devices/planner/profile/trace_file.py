@@ -81,7 +81,7 @@ def _not_json(path: Path, error: Exception) -> ValueError:
         ValueError,
         _OPERATION,
         f"{safe_repr(path.name)} is not JSON: {error}",
-        expected="a trace in the JSON format of Chrome, as it is or compressed by gzip",
+        expected="a trace in the JSON format of Chrome, plain or compressed by gzip",
         fix=_FIX,
     )
 

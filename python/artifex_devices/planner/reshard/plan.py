@@ -125,8 +125,8 @@ class ReshardPlan(Report):
     def to_svg(self) -> Picture:
         """Draws the array before and after, the steps, and which copies go where, as a stand-alone SVG picture.
 
-        Each pair of devices has an arrow with its bytes. Where there are more than 32 pairs, the arrows are those
-        between hosts, else those between slices, else those into the device that receives most; a line of text tells
+        Each pair of devices has an arrow with its bytes. Where there are more than 32 pairs, the plot has the
+        arrows between hosts, else between slices, else into the device that receives most; a line of text states
         which.
 
         Raises:

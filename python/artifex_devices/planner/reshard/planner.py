@@ -70,7 +70,7 @@ def plan_reshard(
 
     Raises:
         ValueError: The shardings do not fit the shape; a mesh has devices that the cluster lacks; the requested
-            strategy is not possible (the text tells why), or none is within `memory_limit`; `calibration` together with
+            strategy is not possible (the text has the reason), or none fits `memory_limit`; `calibration` together with
             `cluster`, or with devices of other processes.
         TypeError: An argument has the wrong type.
 

@@ -34,7 +34,7 @@ class SearchSpace:
             boxes of the cluster.
         too_large: Options that do not fit in memory.
         fit: Options that fit; the search returns the best of them.
-        excluded: Descriptions of what the space leaves out.
+        excluded: Descriptions of options that the space leaves out.
     """
 
     axes: tuple[str, ...]

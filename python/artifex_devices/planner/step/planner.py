@@ -111,7 +111,7 @@ def step_plan(
     rules: dict[str, tuple[Hashable, ...]],
     found: dict[str, Any],
 ) -> StepPlan:
-    """Builds the plan from what the core found."""
+    """Builds the plan from the core's result."""
 
     def collective_of(each: dict[str, Any]) -> StepCollective:
         bits = each["axes"]

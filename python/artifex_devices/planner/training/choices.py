@@ -71,7 +71,7 @@ class TrainingSuggestions(Report):
     Attributes:
         shape: The model.
         cluster: The devices.
-        config: What all options share.
+        config: Fields that all options share.
         options: Fastest configurations that fit on all devices.
         front: Configurations that no other one beats in seconds, memory and number of devices at once.
         nearest: Where nothing fits, the configurations that need the least memory.

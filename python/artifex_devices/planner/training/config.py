@@ -24,7 +24,7 @@ CONTEXT_METHODS = ("ring", "all_to_all", "all_gather")
 OPTIMIZERS = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
 FORMATS = ("bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8")
 TRAFFIC = ("tensor", "context", "expert", "pipeline", "data", "offload")
-# Those of the context and the pipeline are for the ring and 1F1B. Pickles have this order.
+# Values of the context and the pipeline are for the ring and 1F1B. Pickles have this order.
 _OVERLAP = {"tensor": 0.0, "context": 1.0, "expert": 0.0, "pipeline": 0.0, "data": 1.0, "offload": 1.0}
 _COUNTS = ("tensor", "context", "pipeline", "expert", "chunks", "microbatch", "batch", "sequence")
 _OPTIONAL_COUNTS = ("data", "zero_shards", "expert_tensor")

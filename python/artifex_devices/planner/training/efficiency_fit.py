@@ -22,7 +22,7 @@ class EfficiencyFit:
 
     Attributes:
         efficiency: Factors, with the fit as the source of the fitted ones.
-        fitted: Names of the fitted factors: those on which the steps depend.
+        fitted: Names of the fitted factors: factors on which the steps depend.
         predicted: Seconds of each step with these factors.
         measured: Measured seconds of each step.
     """
@@ -73,7 +73,7 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
     Fitted are the fractions for products (16 and 8 bits apart), attention, memory, links and network, and the fixed
     seconds of each layer and step, by non-negative least squares of the relative errors (Lawson and Hanson, Solving
     Least Squares Problems, 1974, chapter 23), repeated where communication becomes hidden or exposed. A term draws each
-    fraction to its start, because of which a few steps, or only one, are enough; tiles and message sizes are not
+    fraction to its start, so a few steps, or only one, are enough; tiles and message sizes are not
     fitted.
 
     Args:

@@ -103,7 +103,7 @@ def nearest_fits(plan: Plan) -> NearestFits:
     """Returns the nearest configurations that fit; none where the plan fits itself.
 
     They are the smallest changes of one field that make the plan fit. Where no single field is enough, a search over
-    all of them finds the fastest configurations; where it finds none, it says what else would fit.
+    all of them finds the fastest configurations; where it finds none, it reports what else would fit.
     """
     if plan.fits:
         return NearestFits((), ())

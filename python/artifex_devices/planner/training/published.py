@@ -44,9 +44,9 @@ class PublishedError:
 def published_error(cluster: Cluster, efficiency: Efficiency) -> PublishedError | None:
     """Returns the error of these factors on published runs of the cluster's chip.
 
-    None for chips without runs, and for factors other than `Efficiency.of(cluster)` and
+    Returns None for chips without runs, and for factors other than `Efficiency.of(cluster)` and
     `Efficiency.published(cluster)`, which were not compared with runs. An H200 has the factors of the H100, and its
-    error is that of runs on H100.
+    error was measured with runs on H100.
     """
     name = str(cluster.parts["chip_name"]).replace("H200", "H100")
     row = next((row for row in ROWS if row[0] in name), None)

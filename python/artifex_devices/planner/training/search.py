@@ -35,8 +35,7 @@ def suggest_training(
 
     The search combines tensor, context (with its method), pipeline, interleaved chunks, expert and data parallelism,
     microbatches, ZeRO stages, recomputation, and offloading to the host where a configuration does not fit without it.
-    It is exact: a combination is skipped only where a lower bound of its seconds is above those already found. Ctrl-C
-    ends it.
+    It is exact: a combination is skipped only if a lower bound of its seconds exceeds the best found. Ctrl-C ends it.
 
     Args:
         shape: A name of `models.SHAPES`, or a shape.

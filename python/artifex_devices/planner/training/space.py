@@ -142,7 +142,7 @@ def find_configs(
 def _pinned(
     shape: TransformerShape, batch: Any, sequence: Any, pinned: Mapping[str, object]
 ) -> tuple[TrainingConfig, dict[str, list[Any]]]:
-    """Returns the configuration of what is not searched, and the choices of what the caller pins."""
+    """Returns the configuration of the fields that are not searched, and the choices of fields that are pinned."""
     fields = [key for key in TrainingConfig.__dataclass_fields__ if key not in ("batch", "sequence", "data")]
     unknown = [f"{safe_repr(key)}{did_you_mean(key, fields)}" for key in pinned if key not in fields]
     if unknown:

@@ -106,7 +106,7 @@ def dtypes_facts(config: TrainingConfig) -> list[tuple[str, str]]:
 
 
 def recomputed_text(config: TrainingConfig) -> str:
-    """Formats what is recomputed: "full, 4 layers"."""
+    """Formats the recomputation: "full, 4 layers"."""
     if config.recompute != "full" or config.recompute_layers is None:
         return config.recompute
     if config.recompute_method == "uniform":
@@ -115,7 +115,7 @@ def recomputed_text(config: TrainingConfig) -> str:
 
 
 def offloaded_text(config: TrainingConfig) -> str:
-    """Formats what is in host memory: "nothing", "optimizer", "activations" or "both"."""
+    """Formats the contents of host memory: "nothing", "optimizer", "activations" or "both"."""
     kinds = [kind for kind in ("optimizer", "activations") if getattr(config, f"offload_{kind}")]
     return "both" if len(kinds) == 2 else "".join(kinds) or "nothing"
 
