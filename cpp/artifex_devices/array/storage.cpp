@@ -161,21 +161,21 @@ void Storage::allocate_blocks(std::string_view operation) {
 /// One slab an arena, for the buffers that have no block yet.
 void Storage::allocate_slabs() {
   const int64_t stride = stride_of_tiles();
-  std::vector<int64_t> wanted(client().arenas(), 0);
-  IdVector<BufferId, int> arenas(buffer_count(), -1);
+  IdVector<ArenaIndex, int64_t> wanted(client().arenas());
+  IdVector<BufferId, ArenaIndex> arenas(buffer_count());
   for (const BufferId b : buffer_ids()) {
     if (buffers_[b].block) continue;
     arenas[b] = sharding_->device(b).arena_index();
     buffers_[b].offset = stride * wanted[arenas[b]]++;
   }
-  std::vector<BlockRef> slabs(wanted.size());
-  for (size_t a = 0; a < slabs.size(); ++a) {
+  IdVector<ArenaIndex, BlockRef> slabs(wanted.size());
+  for (const ArenaIndex a : slabs.ids()) {
     if (wanted[a] == 0) continue;
-    MemorySpace& space = client().space(static_cast<int>(a), kind());
+    MemorySpace& space = client().space(a, kind());
     slabs[a] = space.allocate(stride * (wanted[a] - 1) + bytes().tile());
   }
   for (const BufferId b : buffer_ids()) {
-    if (arenas[b] >= 0) buffers_[b].block = slabs[arenas[b]];
+    if (!arenas[b].is_none()) buffers_[b].block = slabs[arenas[b]];
   }
 }
 

@@ -106,6 +106,8 @@ using TileId = Id<struct TileTag>;
 using BufferId = Id<struct BufferTag>;
 /// A distinct buffer of a sharding in all processes, as a plan of a reshard numbers them at each of its ends.
 using PlaceId = Id<struct PlaceTag>;
+/// A memory of a client's devices, counted over all processes.
+using ArenaIndex = Id<struct ArenaTag>;
 
 }  // namespace artifex_devices
 

@@ -224,8 +224,9 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
     spaces_.push_back(is_here ? &backend_->device_space(local_device, node, allocator) : nullptr);
     pinned_spaces_.push_back(is_here ? backend_->pinned_space(local_device) : nullptr);
     arena_memory_bytes_.push_back(bytes);
+    arena_devices_.push_back(0);
   };
-  const size_t first_arena = arenas_.size();
+  const ArenaIndex first_arena(arenas_.size());
   const bool has_own_memory = backend_->has_own_memory();
   if (!has_own_memory) {
     for (size_t i = 0; i < memories.nodes.size(); ++i) add_memory(i, info.arena_memory_bytes[i], 0);
@@ -239,7 +240,6 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
       add_memory(near, own.value_or(info.arena_memory_bytes[near] / devices_near[near]), i);
     }
   }
-  arena_devices_.resize(arenas_.size());
   if (is_here) {
     first_local_ = count_;
     local_count_ = info.num_devices;
@@ -259,13 +259,12 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
     }
     device.addressable_ = is_here;
     device.domain_ = static_cast<int>(domain_of(i));
-    device.arena_ =
-        static_cast<int>(first_arena) + (has_own_memory ? static_cast<int>(i) : memories.of_domain[domain_of(i)]);
+    device.arena_ = first_arena + (has_own_memory ? i : memories.of_domain[domain_of(i)]);
     const std::optional<int64_t> own_limit =
         has_own_memory ? info.devices[static_cast<size_t>(i)].memory_bytes : std::nullopt;
     const std::optional<int64_t> limit = options.bytes_limit ? options.bytes_limit : own_limit;
     if (limit && is_here) device.limit_.store(*limit, std::memory_order_relaxed);
-    ++arena_devices_[static_cast<size_t>(device.arena_)];
+    ++arena_devices_[device.arena_];
   }
 }
 
@@ -280,7 +279,7 @@ void Client::set_limits(const AllocatorOptions& allocator) {
     device.limit_.store(asked < 0 ? limit : std::min(asked, limit), std::memory_order_relaxed);
   }
   if (!allocator.preallocate) return;
-  for (size_t a = 0; a < spaces_.size(); ++a) {
+  for (const ArenaIndex a : spaces_.ids()) {
     if (spaces_[a] == nullptr) continue;  // of another process
     preallocated_.push_back(spaces_[a]->preallocate(part(arena_memory_bytes_[a]), "make_client"));
   }

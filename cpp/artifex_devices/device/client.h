@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_devices/base/id.h"
 #include "artifex_devices/device/allocator_options.h"
 #include "artifex_devices/device/backend.h"
 #include "artifex_devices/device/cpu/arena.h"
@@ -57,7 +58,7 @@ class Device {
   int lane() const noexcept { return domain_; }  // lane of the worker pool
   /// Index of the device's memory in the client: devices with equal indexes share it. Memories of other processes have
   /// an index only.
-  int arena_index() const noexcept { return arena_; }
+  ArenaIndex arena_index() const noexcept { return arena_; }
   /// Where arrays of a kind on an addressable device are.
   MemorySpace& space(MemoryKind kind) const noexcept;
   /// Host memory near an addressable device; on a CPU the same as space().
@@ -109,7 +110,7 @@ class Device {
   int process_index_ = 0;
   bool addressable_ = true;
   int domain_ = 0;
-  int arena_ = 0;
+  ArenaIndex arena_;
   std::atomic<int64_t> limit_{-1};
   std::atomic<int64_t> in_use_{0};
   std::atomic<int64_t> peak_{0};
@@ -181,20 +182,20 @@ class Client : public std::enable_shared_from_this<Client> {
   Device* device(int64_t id) const;
   /// The device of this process with a local_hardware_id. Throws Unavailable if no device has it.
   Device* local_device(int64_t local_hardware_id) const;
-  int arenas() const noexcept { return static_cast<int>(arenas_.size()); }
+  int64_t arenas() const noexcept { return arenas_.size(); }
   /// Returns the arena for a result of this size that all devices read: near `nearest`, or interleaved over all nodes
   /// if it is large and the devices are on several nodes.
   Arena& shared_arena(const Device& nearest, int64_t bytes) const noexcept;
-  bool has_arena(int index) const noexcept { return arenas_[static_cast<size_t>(index)] != nullptr; }
-  Arena& arena(int index) const noexcept { return *arenas_[static_cast<size_t>(index)]; }
-  Arena& arena(int index, MemoryKind kind) const noexcept {
+  bool has_arena(ArenaIndex index) const noexcept { return arenas_[index] != nullptr; }
+  Arena& arena(ArenaIndex index) const noexcept { return *arenas_[index]; }
+  Arena& arena(ArenaIndex index, MemoryKind kind) const noexcept {
     const Arena& of_device = arena(index);
     return kind == MemoryKind::kDevice ? arena(index) : Arena::of_node(of_device.node(), kind, of_device.is_caching());
   }
   /// Where arrays of a kind on the devices with memory `index` are.
-  MemorySpace& space(int index, MemoryKind kind = MemoryKind::kDevice) const noexcept {
-    if (kind == MemoryKind::kDevice) return *spaces_[static_cast<size_t>(index)];
-    MemorySpace* const pinned = kind == MemoryKind::kPinnedHost ? pinned_spaces_[static_cast<size_t>(index)] : nullptr;
+  MemorySpace& space(ArenaIndex index, MemoryKind kind = MemoryKind::kDevice) const noexcept {
+    if (kind == MemoryKind::kDevice) return *spaces_[index];
+    MemorySpace* const pinned = kind == MemoryKind::kPinnedHost ? pinned_spaces_[index] : nullptr;
     return pinned ? *pinned : arena(index, kind);
   }
   /// Whether the host can read memory of this kind without a transfer.
@@ -208,9 +209,8 @@ class Client : public std::enable_shared_from_this<Client> {
   /// The options passed to make().
   const std::optional<AllocatorOptions>& allocator() const noexcept { return allocator_; }
   /// The bytes of device memory `index`, divided by its number of devices.
-  int64_t memory_bytes_per_device(int index) const noexcept {
-    const size_t i = static_cast<size_t>(index);
-    return arena_memory_bytes_[i] / std::max<int64_t>(arena_devices_[i], 1);
+  int64_t memory_bytes_per_device(ArenaIndex index) const noexcept {
+    return arena_memory_bytes_[index] / std::max<int64_t>(arena_devices_[index], 1);
   }
 
  private:
@@ -234,11 +234,11 @@ class Client : public std::enable_shared_from_this<Client> {
   std::vector<ProcessInfo> processes_;  // empty: this process only
   std::vector<int> host_of_process_;
   std::unique_ptr<Device[]> devices_;
-  std::vector<Arena*> arenas_;               // host memory near each device memory; null for other processes
-  std::vector<MemorySpace*> spaces_;         // physical memory of each device memory; null for other processes
-  std::vector<MemorySpace*> pinned_spaces_;  // of the backend's own; null: the arena of the node
-  std::vector<int64_t> arena_devices_;       // number of devices on each
-  std::vector<int64_t> arena_memory_bytes_;
+  IdVector<ArenaIndex, Arena*> arenas_;  // host memory near each device memory; null for other processes
+  IdVector<ArenaIndex, MemorySpace*> spaces_;  // physical memory of each device memory; null for other processes
+  IdVector<ArenaIndex, MemorySpace*> pinned_spaces_;  // of the backend's own; null: the arena of the node
+  IdVector<ArenaIndex, int64_t> arena_devices_;  // number of devices on each
+  IdVector<ArenaIndex, int64_t> arena_memory_bytes_;
   std::optional<AllocatorOptions> allocator_;
   std::vector<std::shared_ptr<void>> preallocated_;  // preallocated memory of its arenas
 };

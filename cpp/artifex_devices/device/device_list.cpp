@@ -65,14 +65,14 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
   for (const Device* device : devices) {
     list->is_fully_addressable_ = list->is_fully_addressable_ && device->is_addressable();
   }
-  int arena = -1;  // arena of the first local device
+  ArenaIndex arena;  // of the first local device
   size_t hash = static_cast<size_t>(client.uid());
   for (size_t i = 0; i < devices.size(); ++i) {
     const Device& device = *devices[i];
     hash = hash_mix(hash, static_cast<size_t>(device.id()));
     if (!device.is_addressable()) continue;
     if (!list->is_fully_addressable_) list->addressable_.emplace_back(static_cast<int64_t>(i));
-    if (arena < 0) arena = device.arena_index();
+    if (arena.is_none()) arena = device.arena_index();
     list->on_one_arena_ = list->on_one_arena_ && device.arena_index() == arena;
   }
   list->hash_ = hash;

@@ -51,7 +51,7 @@ int64_t MemoryWindow::physical_bytes() const {
   if (client_->is_compile_only()) return 0;
   std::vector<const MemorySpace*> counted;  // several memories of a simulated machine may be one physical memory
   int64_t bytes = 0;
-  for (int i = 0; i < client_->arenas(); ++i) {
+  for (const ArenaIndex i : IdRange<ArenaIndex>(client_->arenas())) {
     if (!client_->has_arena(i)) continue;  // of another process
     const MemorySpace* space = &client_->space(i);
     if (std::find(counted.begin(), counted.end(), space) != counted.end()) continue;

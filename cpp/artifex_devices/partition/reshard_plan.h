@@ -16,7 +16,7 @@ namespace artifex_devices {
 struct BufferPlace {
   TileId tile;
   int64_t device = 0;  // id of the first device that uses it
-  int32_t arena = 0;   // the memory that holds it
+  ArenaIndex arena;    // the memory that holds it
   int32_t process = 0;
   int32_t host = 0;  // machine of the process
 };

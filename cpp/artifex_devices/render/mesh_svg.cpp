@@ -62,9 +62,10 @@ std::string mesh_svg(const Mesh& mesh, int max_cells) {
       const int64_t position = grid.position(row, column);
       if (position < 0) continue;
       const Device& device = *devices[position];
-      document.tile(left + cell_width * static_cast<double>(column), y, cell_width, kCellHeight, device.arena_index(),
+      document.tile(left + cell_width * static_cast<double>(column), y, cell_width, kCellHeight,
+                    device.arena_index().number(),
                     fmt::format("{}", device.id()),
-                    fmt::format("{}, memory {}", device.to_string(), device.arena_index()));
+                    fmt::format("{}, memory {}", device.to_string(), device.arena_index().number()));
     }
   }
 

@@ -16,7 +16,7 @@ BufferMap::BufferMap(const TileGrid& grid, const DeviceList& devices) : size_(gr
   std::unordered_map<int64_t, BufferId> buffer_of;  // by tile and arena
   for (int64_t i = 0; i < devices.addressable_count(); ++i) {
     const Position position = devices.addressable_position(i);
-    const int64_t key = grid.tile(position).number() * arenas + devices[position]->arena_index();
+    const int64_t key = grid.tile(position).number() * arenas + devices[position]->arena_index().number();
     const auto [entry, is_new] = buffer_of.try_emplace(key, size_);
     if (is_new) {
       ++size_;

@@ -24,7 +24,7 @@ WorldPlaces::WorldPlaces(const Sharding& sharding) {
   for (const Position position : sharding.positions()) {
     const Device& device = *devices[position];
     const TileId tile = grid.tile(position);
-    if (!known.insert(tile.number() * client.arenas() + device.arena_index()).second) continue;
+    if (!known.insert(tile.number() * client.arenas() + device.arena_index().number()).second) continue;
     const int process = device.process_index();
     places.push_back({tile, device.id(), device.arena_index(), process, client.host_of_process(process)});
     local_buffers.push_back(device.is_addressable() ? sharding.buffer_at(position) : BufferId());

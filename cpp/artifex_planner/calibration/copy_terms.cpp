@@ -100,7 +100,7 @@ CopyTerms copy_terms(const DirectCopies& direct, const PlacedEnd& source, const 
 
 std::vector<MemoryBytes> bytes_by_memory(const DirectCopies& direct, const PlacedEnd& source,
                                          const PlacedEnd& destination) {
-  std::map<std::pair<int32_t, int32_t>, int64_t> pairs;
+  std::map<std::pair<ArenaIndex, ArenaIndex>, int64_t> pairs;
   direct.plan.for_each_copy([&](const ReshardCopy& copy) {
     pairs[{source.places[copy.source].arena, destination.places[copy.destination].arena}] += copy.bytes;
   });

@@ -48,8 +48,8 @@ CopyTerms copy_terms(const DirectCopies& direct, const PlacedEnd& source, const 
 
 /// Bytes that are copied from one memory (BufferPlace::arena) to another.
 struct MemoryBytes {
-  int32_t from = 0;
-  int32_t to = 0;
+  ArenaIndex from = {};
+  ArenaIndex to = {};
   int64_t bytes = 0;
   friend bool operator==(const MemoryBytes&, const MemoryBytes&) = default;
 };

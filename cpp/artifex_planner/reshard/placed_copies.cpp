@@ -27,15 +27,11 @@ ClusterRef cluster_under(const Sharding& sharding) {
 /// The buffers that transfers of this sharding have.
 PlacedEnd place_in_world(const Sharding& sharding, const ShardDomains& domains) {
   PlacedEnd end{domains, device_ids(sharding), WorldPlaces(sharding).places, {}};
-  std::map<std::pair<TileId, int64_t>, PlaceId> buffer_of;  // by tile and memory
-  for (const PlaceId i : end.places.ids()) {
-    buffer_of[{end.places[i].tile, (int64_t{end.places[i].process} << 32) + end.places[i].arena}] = i;
-  }
-  const bool own = sharding.is_fully_addressable();
+  std::map<std::pair<TileId, ArenaIndex>, PlaceId> buffer_of;
+  for (const PlaceId i : end.places.ids()) buffer_of[{end.places[i].tile, end.places[i].arena}] = i;
   for (const Position position : sharding.positions()) {
     const Device& device = sharding.device(position);
-    const int64_t process = own ? end.places.front().process : device.process_index();
-    const auto found = buffer_of.find({sharding.grid().tile(position), (process << 32) + device.arena_index()});
+    const auto found = buffer_of.find({sharding.grid().tile(position), device.arena_index()});
     if (found == buffer_of.end()) {
       throw_error<Unavailable>(
           "{}: {} has no buffer in the plan of transfers; this is a bug of artifex_devices; report it", kPlanReshard,

@@ -27,7 +27,9 @@ py::tuple copy_terms_of(const std::vector<int64_t>& global_shape, int64_t itemsi
   const ReshardCopyTerms found = run_blocking(
       [&] { return reshard_copy_terms(*source, *destination, shape, itemsize, limits_with(cache_bytes)); });
   py::list memories;
-  for (const MemoryBytes& each : found.memories) memories.append(py::make_tuple(each.from, each.to, each.bytes));
+  for (const MemoryBytes& each : found.memories) {
+    memories.append(py::make_tuple(each.from.number(), each.to.number(), each.bytes));
+  }
   return py::make_tuple(std::vector<double>(found.terms.begin(), found.terms.end()), memories);
 }
 

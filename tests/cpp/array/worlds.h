@@ -76,7 +76,7 @@ inline Bytes bytes_reserved(const ClientRef& client) {
 inline int64_t arena_bytes_in_use(const ClientRef& client) {
   std::vector<const Arena*> seen;
   int64_t bytes = 0;
-  for (int i = 0; i < client->arenas(); ++i) {
+  for (const ArenaIndex i : IdRange<ArenaIndex>(client->arenas())) {
     const Arena* arena = &client->arena(i);
     if (std::find(seen.begin(), seen.end(), arena) != seen.end()) continue;
     seen.push_back(arena);

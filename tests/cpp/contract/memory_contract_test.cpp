@@ -158,7 +158,7 @@ TEST(EmulatedGpu, HasTheFactsOfItsChip) {
   EXPECT_EQ(device.memory_bytes(), int64_t{80} << 30);
   EXPECT_EQ(device.memory_stats().bytes_limit, int64_t{80} << 30);
   EXPECT_EQ(world->arenas(), 4);
-  EXPECT_EQ(device.arena_index(), 3);
+  EXPECT_EQ(device.arena_index(), ArenaIndex(3));
   EXPECT_EQ(world->device(0)->memory(MemoryKind::kDevice).to_string(),
             "DeviceMemory(id=0, process_index=0, client=gpu)");
   EXPECT_THROW(emulated_gpu_from_name("v5e"), InvalidArgument);

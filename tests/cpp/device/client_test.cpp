@@ -26,7 +26,7 @@ TEST(Client, HasOneDevicePerCpuDomainByDefault) {
   for (int64_t i = 0; i < 4; ++i) {
     EXPECT_EQ(client->device(i)->id(), i);
     EXPECT_EQ(client->device(i)->lane(), i);
-    EXPECT_EQ(client->device(i)->arena_index(), i);
+    EXPECT_EQ(client->device(i)->arena_index(), ArenaIndex(i));
     EXPECT_EQ(client->device(i)->memory_bytes(), int64_t{1} << 30);
     EXPECT_EQ(&client->device(i)->client(), client.get());
   }
@@ -62,7 +62,7 @@ TEST(Client, SpreadsLargeSharedResultsOverAllNodes) {
 TEST(Client, DividesEightDevicesOverTwoDomains) {
   const auto client = Client::make(Machine::from_synthetic("numa:2(memory=8GB) core:4 pu:1"), {.num_devices = 8});
   for (int64_t i = 0; i < 8; ++i) {
-    EXPECT_EQ(client->device(i)->arena_index(), i < 4 ? 0 : 1);
+    EXPECT_EQ(client->device(i)->arena_index(), ArenaIndex(i < 4 ? 0 : 1));
     EXPECT_EQ(client->device(i)->memory_bytes(), 2'000'000'000);
   }
 }
@@ -82,7 +82,7 @@ TEST(Client, DefaultsToTheLargerOfTwoMemories) {
                                    {.num_devices = 4});
   EXPECT_EQ(client->arenas(), 2);
   EXPECT_EQ(client->device(0)->memory_bytes(), 2'000'000'000);
-  EXPECT_EQ(client->device(3)->arena_index(), 1);
+  EXPECT_EQ(client->device(3)->arena_index(), ArenaIndex(1));
 }
 
 TEST(Client, PrintsDevicesAsJax) {
@@ -128,8 +128,8 @@ TEST(Client, StoresThousandsOfDevicesCompactly) {
   const auto client =
       Client::make(Machine::from_synthetic("numa:4 core:4 pu:1"), {.num_devices = 65536, .compile_only = true});
   EXPECT_EQ(client->device_count(), 65536);
-  EXPECT_EQ(client->device(65535)->arena_index(), 3);
-  EXPECT_EQ(client->device(16384)->arena_index(), 1);
+  EXPECT_EQ(client->device(65535)->arena_index(), ArenaIndex(3));
+  EXPECT_EQ(client->device(16384)->arena_index(), ArenaIndex(1));
   EXPECT_TRUE(client->is_compile_only());
   EXPECT_TRUE(client->device(7)->is_compile_only());
 }

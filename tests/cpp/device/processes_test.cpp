@@ -39,7 +39,7 @@ TEST(Processes, NumberDevicesAndMemoriesConsistently) {
     EXPECT_TRUE(client->is_multi_process());
     EXPECT_EQ(client->local_device_count(), own == 0 ? 2 : 3);
     EXPECT_EQ(client->default_device()->id(), own == 0 ? 0 : 2);
-    std::vector<int> arenas;
+    std::vector<int64_t> arenas;
     std::vector<int64_t> local_ids;
     for (int64_t i = 0; i < 5; ++i) {
       const Device& device = *client->device(i);
@@ -47,10 +47,10 @@ TEST(Processes, NumberDevicesAndMemoriesConsistently) {
       EXPECT_EQ(device.process_index(), i < 2 ? 0 : 1);
       EXPECT_EQ(device.is_addressable(), device.process_index() == own);
       EXPECT_EQ(client->has_arena(device.arena_index()), device.is_addressable());
-      arenas.push_back(device.arena_index());
+      arenas.push_back(device.arena_index().number());
       local_ids.push_back(device.local_hardware_id());
     }
-    EXPECT_EQ(arenas, (std::vector<int>{0, 0, 1, 1, 2}));
+    EXPECT_EQ(arenas, (std::vector<int64_t>{0, 0, 1, 1, 2}));
     EXPECT_EQ(local_ids, (std::vector<int64_t>{0, 1, 0, 1, 2}));
     EXPECT_EQ(client->device(4)->domain().cpus.to_string(), "2-3");
     EXPECT_EQ(client->device(4)->memory_bytes(), client->process(1).arena_memory_bytes[1]);

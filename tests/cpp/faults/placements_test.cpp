@@ -228,7 +228,7 @@ TEST_F(Placements, HandleFaultsOfErrorsOverTheLimit) {
 
 TEST_F(Placements, HandleFaultsInPreallocatedMemory) {
   expect_safe("preallocate", [&] {
-    Arena& arena = client_->arena(0);
+    Arena& arena = client_->arena(ArenaIndex(0));
     const std::shared_ptr<void> reserve = arena.preallocate(int64_t{4} << 20, "test");
     const int64_t taken = arena.stats().bytes_preallocated;
     const BlockRef block = arena.allocate(int64_t{2} << 20);

@@ -18,10 +18,10 @@ AbstractMesh line(int64_t size) { return AbstractMesh({x}, {size}); }
 /// One buffer for each tile in each arena; device p of the mesh has id `first_id` + p, `per_arena` devices share one.
 BufferPlaces places(const TileGrid& grid, int64_t per_arena, int64_t first_id = 0) {
   BufferPlaces made;
-  std::map<std::pair<TileId, int32_t>, bool> seen;
+  std::map<std::pair<TileId, ArenaIndex>, bool> seen;
   for (int64_t p = 0; p < grid.positions(); ++p) {
     const int64_t device = first_id + p;
-    const auto arena = static_cast<int32_t>(device / per_arena);
+    const ArenaIndex arena(device / per_arena);
     if (seen.emplace(std::pair(grid.tile(Position(p)), arena), true).second)
       made.push_back({grid.tile(Position(p)), device, arena});
   }
@@ -179,8 +179,8 @@ TEST(ReshardPlan, RefusesInvalidArguments) {
     return ReshardPlan(domains(two, from), sources, domains(two, to), places(two, 1, 7), itemsize);
   };
   EXPECT_THROW(plan({8}, {6}, places(two, 1), 4), InvalidArgument);
-  EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, 0}}), 4), InvalidArgument);  // nobody holds tile 1
-  EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, 0}, {TileId(2), 1, 1}}), 4),
+  EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, ArenaIndex(0)}}), 4), InvalidArgument);  // nobody holds tile 1
+  EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, ArenaIndex(0)}, {TileId(2), 1, ArenaIndex(1)}}), 4),
                InvalidArgument);  // no such tile
   EXPECT_THROW(plan({8}, {8}, places(two, 1), 0), InvalidArgument);
   EXPECT_THROW(plan({int64_t{1} << 62}, {int64_t{1} << 62}, places(two, 1), 4), InvalidArgument);
@@ -306,11 +306,11 @@ TEST(ReshardPlan, DeliversTheBytesThatEachDeviceLacksForRandomShardings) {
     BufferPlaces destination_places;
     for (int64_t p = 0; p < from.positions(); ++p) {
       const int64_t device = source_devices[static_cast<size_t>(p)];
-      source_places.push_back({from.tile(Position(p)), device, static_cast<int32_t>(device)});
+      source_places.push_back({from.tile(Position(p)), device, ArenaIndex(device)});
     }
     for (int64_t p = 0; p < to.positions(); ++p) {
       const int64_t device = devices[static_cast<size_t>(p)];
-      destination_places.push_back({to.tile(Position(p)), device, static_cast<int32_t>(device)});
+      destination_places.push_back({to.tile(Position(p)), device, ArenaIndex(device)});
     }
     const ReshardPlan plan(source, source_places, destination, destination_places, 2);
     std::vector<int64_t> planned(ingress.size(), 0);

@@ -28,13 +28,13 @@ using Terms = std::map<std::string, double>;
 
 /// 4 devices: replicas on one memory are one buffer.
 PlacedEnd end_of(const std::vector<std::vector<std::string>>& spec, const Dims& shape,
-                 const std::vector<int32_t>& arenas = {0, 0, 0, 0}) {
+                 const std::vector<int64_t>& arenas = {0, 0, 0, 0}) {
   const AbstractMesh mesh({AxisName("x"), AxisName("y")}, {2, 2});
   const TileGrid grid(mesh, spec_of(spec));
   PlacedEnd end{ShardDomains(grid, shape, Uneven::kError, {.operation = "test"}), {0, 1, 2, 3}, {}, {}};
   for (const Position position : IdRange<Position>(4)) {
     const TileId tile = grid.tile(position);
-    const int32_t arena = arenas[static_cast<size_t>(position.number())];
+    const ArenaIndex arena(arenas[static_cast<size_t>(position.number())]);
     const auto same = [&](const BufferPlace& place) { return place.tile == tile && place.arena == arena; };
     const auto found = std::ranges::find_if(end.places, same);
     end.buffers.emplace_back(found - end.places.begin());
@@ -103,8 +103,10 @@ TEST(CopyTerms, CountBytesPerMemory) {
   const PlacedEnd rows = end_of({{"x", "y"}, {}}, shape, {0, 0, 1, 1});
   const PlacedEnd whole = end_of({}, shape, {0, 0, 1, 1});
   const DirectCopies direct = make_direct_copies(rows, whole, 4);
+  const ArenaIndex first(0);
+  const ArenaIndex second(1);
   EXPECT_EQ(bytes_by_memory(direct, rows, whole),
-            (std::vector<MemoryBytes>{{0, 0, 128}, {0, 1, 128}, {1, 0, 128}, {1, 1, 128}}));
+            (std::vector<MemoryBytes>{{first, first, 128}, {first, second, 128}, {second, first, 128}, {second, second, 128}}));
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
 
   std::vector<std::string> places;
   for (const BufferPlace& place : WorldPlaces(*columns).places) {
-    places.push_back(fmt::format("tile {} device {} arena {}", place.tile.number(), place.device, place.arena));
+    places.push_back(fmt::format("tile {} device {} arena {}", place.tile.number(), place.device, place.arena.number()));
   }
   EXPECT_EQ(places,
             (std::vector<std::string>{"tile 0 device 0 arena 0", "tile 1 device 1 arena 0", "tile 2 device 2 arena 0",

@@ -199,7 +199,9 @@ class ArraysStress : public testing::Test {
       EXPECT_GE(stats.bytes_in_use, 0);
       EXPECT_GE(stats.peak_bytes_in_use, stats.bytes_in_use);
     }
-    for (int a = 0; a < world_->arenas(); ++a) EXPECT_GE(world_->arena(a).stats().bytes_in_use, 0);
+    for (const ArenaIndex a : IdRange<ArenaIndex>(world_->arenas())) {
+      EXPECT_GE(world_->arena(a).stats().bytes_in_use, 0);
+    }
   }
 
   void disturb(Random& random) {
