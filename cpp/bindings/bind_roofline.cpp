@@ -27,7 +27,7 @@ py::dict series_to_python(const RateSeries& series) {
 
 using DeviceOrAll = std::optional<std::shared_ptr<Device>>;
 
-std::vector<int> lanes_for(const DeviceOrAll& device) {
+std::vector<LaneId> lanes_for(const DeviceOrAll& device) {
   if (device) return lanes_of(**device);
   current_client();  // gives the workers their lanes
   return all_lanes();
@@ -43,7 +43,7 @@ void bind_roofline(py::module_& module) {
          double window_seconds) {
         const Isa chosen = isa_from_name(isa, "measure_roofline: isa");
         const DType type = dtype_from_name(dtype).value();
-        const std::vector<int> lanes = lanes_for(device);
+        const std::vector<LaneId> lanes = lanes_for(device);
         prepare_gemm(chosen);
         const auto series =
             without_gil([&] { return measure_gemm_rate(lanes, chosen, type, {seconds, window_seconds}); });
@@ -58,7 +58,7 @@ Returns:
   internal.def(
       "measure_streams",
       [](const DeviceOrAll& device, double seconds, double window_seconds) {
-        const std::vector<int> lanes = lanes_for(device);
+        const std::vector<LaneId> lanes = lanes_for(device);
         const auto rates = without_gil([&] { return measure_stream_rates(lanes, {seconds, window_seconds}); });
         py::dict kernels;
         for (size_t i = 0; i < rates.kernels.size(); ++i) {
@@ -75,8 +75,10 @@ Returns:
   internal.def(
       "measured_scope",
       [](const DeviceOrAll& device) {
-        const std::vector<int> lanes = lanes_for(device);
-        return py::make_tuple(lanes, workers_of(lanes), static_cast<int>(all_lanes().size()));
+        const std::vector<LaneId> lanes = lanes_for(device);
+        py::list numbers;
+        for (const LaneId lane : lanes) numbers.append(lane.number());
+        return py::make_tuple(numbers, workers_of(lanes), static_cast<int>(all_lanes().size()));
       },
       py::arg("device"),
       "Returns (lanes of the worker pool that a measurement uses, number of workers on them, number of "

@@ -221,7 +221,7 @@ void run_parallel(const py::list& tasks) {
   } else {
     try {
       const ReleaseGil release;
-      WorkerPool::python().parallel_for(count, -1, [&](int64_t i) {
+      WorkerPool::python().parallel_for(count, kAnyLane, [&](int64_t i) {
         if (!failed.load(std::memory_order_relaxed)) with_gil([&] { run_task(i); });
       });
     } catch (const std::exception&) {

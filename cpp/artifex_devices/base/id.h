@@ -108,6 +108,8 @@ using BufferId = Id<struct BufferTag>;
 using PlaceId = Id<struct PlaceTag>;
 /// A memory of a client's devices, counted over all processes.
 using ArenaIndex = Id<struct ArenaTag>;
+/// A lane of the worker pool.
+using LaneId = Id<struct LaneTag>;
 
 }  // namespace artifex_devices
 

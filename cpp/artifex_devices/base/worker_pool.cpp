@@ -95,7 +95,7 @@ struct WorkerPool::State {
 
   bool start_worker_locked(size_t lane) noexcept;
   bool wake_locked(size_t lane) noexcept;
-  void push_locked(const JobRef& job, int64_t tickets, int lane) noexcept;
+  void push_locked(const JobRef& job, int64_t tickets, LaneId lane) noexcept;
   void serve_locked() noexcept;
   void withdraw_locked(const JobRef& job);
   JobRef take_locked(size_t lane);
@@ -178,10 +178,10 @@ bool WorkerPool::State::wake_locked(size_t lane) noexcept {
 }
 
 /// Queues as many tickets as memory allows; each asks one more worker to take part.
-void WorkerPool::State::push_locked(const JobRef& job, int64_t tickets, int lane) noexcept {
-  const auto count = static_cast<int64_t>(lanes.size());
+void WorkerPool::State::push_locked(const JobRef& job, int64_t tickets, LaneId lane) noexcept {
+  const bool is_known = !lane.is_none() && lane.number() < std::ssize(lanes);
   for (int64_t i = 0; i < tickets; ++i) {
-    LaneState& each = lanes[lane >= 0 && lane < count ? static_cast<size_t>(lane) : next_lane++ % lanes.size()];
+    LaneState& each = lanes[is_known ? static_cast<size_t>(lane.number()) : next_lane++ % lanes.size()];
     try {
       each.tickets.push_back(job);
     } catch (const std::bad_alloc&) {
@@ -303,11 +303,11 @@ int WorkerPool::lanes() const noexcept {
   return std::max(1, static_cast<int>(state_->lanes.size()));
 }
 
-int WorkerPool::lane_workers(int lane) const noexcept {
+int WorkerPool::lane_workers(LaneId lane) const noexcept {
   const std::lock_guard lock(state_->mutex);
-  if (state_->lanes.empty()) return lane == 0 ? allowed_cpus() : 0;
-  if (lane < 0 || lane >= static_cast<int>(state_->lanes.size())) return 0;
-  return std::max(1, state_->lanes[static_cast<size_t>(lane)].lane.workers);
+  if (state_->lanes.empty()) return lane == LaneId(0) ? allowed_cpus() : 0;
+  if (lane.is_none() || lane.number() >= std::ssize(state_->lanes)) return 0;
+  return std::max(1, state_->lanes[static_cast<size_t>(lane.number())].lane.workers);
 }
 
 int WorkerPool::running_workers() const noexcept {
@@ -320,7 +320,7 @@ int WorkerPool::max_workers() const noexcept {
   return state_->max_workers_locked();
 }
 
-void WorkerPool::parallel_for(int64_t count, int lane, const std::function<void(int64_t)>& body) {
+void WorkerPool::parallel_for(int64_t count, LaneId lane, const std::function<void(int64_t)>& body) {
   no_lock_held("parallel_for");
   if (count == 1) return body(0);
   if (t_is_worker) {
@@ -335,7 +335,7 @@ void WorkerPool::parallel_for(int64_t count, int lane, const std::function<void(
 void WorkerPool::parallel_for(std::span<const Work> work) {
   no_lock_held("parallel_for");
   std::vector<JobRef> jobs;
-  std::vector<int> lanes;
+  std::vector<LaneId> lanes;
   for (const Work& each : work) {
     if (t_is_worker) {
       for (int64_t i = 0; i < each.count; ++i) each.body(i);
@@ -348,7 +348,7 @@ void WorkerPool::parallel_for(std::span<const Work> work) {
 }
 
 /// Runs jobs on this thread and the workers of their lanes. All are queued before any worker is woken.
-void WorkerPool::run_jobs(std::span<const JobRef> jobs, std::span<const int> lanes) {
+void WorkerPool::run_jobs(std::span<const JobRef> jobs, std::span<const LaneId> lanes) {
   waiting_for("the workers (parallel_for)");
   State* const state = state_;
   {
@@ -387,7 +387,7 @@ void WorkerPool::run_jobs(std::span<const JobRef> jobs, std::span<const int> lan
   if (error) std::rethrow_exception(std::move(error));
 }
 
-void WorkerPool::submit(int64_t count, int lane, std::function<void(int64_t)> body,
+void WorkerPool::submit(int64_t count, LaneId lane, std::function<void(int64_t)> body,
                         std::function<void(std::exception_ptr)> done) {
   if (count <= 0) {
     no_lock_held("submit");

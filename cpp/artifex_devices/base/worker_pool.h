@@ -11,10 +11,14 @@
 #include <vector>
 
 #include "artifex_devices/base/fork.h"
+#include "artifex_devices/base/id.h"
 
 namespace artifex_devices {
 
 class Job;
+
+/// Work may begin on a worker of any lane.
+inline constexpr LaneId kAnyLane;
 
 /// Worker threads in one lane for each CPU domain of the machine; the workers of a lane are bound to its cores by the
 /// lane's `bind`. No thread exists before the first task or after `shutdown()`; a later task starts them again. Workers
@@ -41,22 +45,22 @@ class WorkerPool final : AtFork {
 
   int lanes() const noexcept;
   /// Maximum number of workers of a lane, at least 1; 0 for unknown lanes.
-  int lane_workers(int lane) const noexcept;
+  int lane_workers(LaneId lane) const noexcept;
   /// Number of threads that exist now, and the maximum.
   int running_workers() const noexcept;
   int max_workers() const noexcept;
 
   /// Runs body(0) .. body(count - 1), each once, on the calling thread and, for two or more items, on workers,
-  /// preferably workers of `lane` (-1: any). Returns when all have finished. Between its own items the calling thread
+  /// preferably workers of `lane`. Returns when all have finished. Between its own items the calling thread
   /// calls `check_interrupt()`; if that throws, no further item starts, and the exception is rethrown after the running
   /// items have finished. The first exception of a body stops the work in the same way. On a worker it runs inline, so
   /// workers never wait.
-  void parallel_for(int64_t count, int lane, const std::function<void(int64_t)>& body);
+  void parallel_for(int64_t count, LaneId lane, const std::function<void(int64_t)>& body);
 
   /// Work for one lane: body(0) .. body(count - 1).
   struct Work {
     int64_t count = 0;
-    int lane = -1;
+    LaneId lane = kAnyLane;
     std::function<void(int64_t)> body;
   };
   /// The same for several lanes. All work is queued before a worker is woken, because each lane's workers should begin
@@ -66,7 +70,8 @@ class WorkerPool final : AtFork {
   /// Like parallel_for, but returns at once. `done(error)` runs on the worker that finishes last (on this thread if
   /// count is 0) and must not throw; `body` is destroyed before. Throws Unavailable if no thread can be created, or
   /// std::bad_alloc; then nothing runs.
-  void submit(int64_t count, int lane, std::function<void(int64_t)> body, std::function<void(std::exception_ptr)> done);
+  void submit(int64_t count, LaneId lane, std::function<void(int64_t)> body,
+              std::function<void(std::exception_ptr)> done);
 
   /// The same for several lanes, like parallel_for; `done` receives the first error.
   void submit(std::vector<Work> work, std::function<void(std::exception_ptr)> done);
@@ -79,7 +84,7 @@ class WorkerPool final : AtFork {
 
  private:
   explicit WorkerPool(bool calls_python);
-  void run_jobs(std::span<const std::shared_ptr<Job>> jobs, std::span<const int> lanes);
+  void run_jobs(std::span<const std::shared_ptr<Job>> jobs, std::span<const LaneId> lanes);
   void before() override;
   void in_parent() override;
   void in_child() override;

@@ -32,7 +32,7 @@ class BoxReader {
       check_interrupt();
       plan(request);
     }
-    WorkerPool::process().parallel_for(pieces_, -1, [&](int64_t piece) { read_piece(piece); });
+    WorkerPool::process().parallel_for(pieces_, kAnyLane, [&](int64_t piece) { read_piece(piece); });
     return bytes_read_.load();
   }
 

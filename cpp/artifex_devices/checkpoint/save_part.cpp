@@ -30,7 +30,7 @@ class SavePart::Writer {
   }
 
   void run() {
-    WorkerPool::process().parallel_for(pieces_, -1, [&](int64_t piece) { write_piece(piece); });
+    WorkerPool::process().parallel_for(pieces_, kAnyLane, [&](int64_t piece) { write_piece(piece); });
     for (const OpenFile& each : files_) {
       const std::string header = header_of(each);
       each.file.write(header.data(), static_cast<int64_t>(header.size()), 0);

@@ -196,7 +196,7 @@ void ReductionChain::in_parts(const Piece& at, const Body& body) const {
   if (WorkerPool::process().max_workers() < 2) {
     for (int64_t part = 0; part < parts; ++part) run(part);
   } else {
-    WorkerPool::process().parallel_for(parts, -1, run);
+    WorkerPool::process().parallel_for(parts, kAnyLane, run);
   }
 }
 

@@ -33,7 +33,7 @@ void in_pieces(size_t inputs, int64_t elements, int64_t itemsize, const Body& bo
   if (host_executor().is_inline(elements * itemsize * (count + 1))) return body(0, elements);
   const int64_t bytes = std::clamp(kPieceInputBytes / count, kLeastPieceBytes, kMostPieceBytes);
   const int64_t step = bytes / kLeastPieceBytes * kLeastPieceBytes / itemsize;
-  WorkerPool::process().parallel_for((elements + step - 1) / step, -1, [&](int64_t piece) {
+  WorkerPool::process().parallel_for((elements + step - 1) / step, kAnyLane, [&](int64_t piece) {
     body(piece * step, std::min(elements, (piece + 1) * step));
   });
 }

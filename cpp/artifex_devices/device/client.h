@@ -55,7 +55,7 @@ class Device {
 
   /// Cores and NUMA nodes (logical indexes, the default node first) of the device's CPU domain.
   const CpuDomain& domain() const noexcept;
-  int lane() const noexcept { return domain_; }  // lane of the worker pool
+  LaneId lane() const noexcept { return LaneId(domain_); }  // there is one for each domain of this machine
   /// Index of the device's memory in the client: devices with equal indexes share it. Memories of other processes have
   /// an index only.
   ArenaIndex arena_index() const noexcept { return arena_; }
@@ -234,10 +234,10 @@ class Client : public std::enable_shared_from_this<Client> {
   std::vector<ProcessInfo> processes_;  // empty: this process only
   std::vector<int> host_of_process_;
   std::unique_ptr<Device[]> devices_;
-  IdVector<ArenaIndex, Arena*> arenas_;  // host memory near each device memory; null for other processes
-  IdVector<ArenaIndex, MemorySpace*> spaces_;  // physical memory of each device memory; null for other processes
+  IdVector<ArenaIndex, Arena*> arenas_;               // host memory near each device memory; null for other processes
+  IdVector<ArenaIndex, MemorySpace*> spaces_;         // physical memory of each device memory; null for other processes
   IdVector<ArenaIndex, MemorySpace*> pinned_spaces_;  // of the backend's own; null: the arena of the node
-  IdVector<ArenaIndex, int64_t> arena_devices_;  // number of devices on each
+  IdVector<ArenaIndex, int64_t> arena_devices_;       // number of devices on each
   IdVector<ArenaIndex, int64_t> arena_memory_bytes_;
   std::optional<AllocatorOptions> allocator_;
   std::vector<std::shared_ptr<void>> preallocated_;  // preallocated memory of its arenas

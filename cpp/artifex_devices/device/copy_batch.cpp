@@ -19,7 +19,7 @@ constexpr int64_t kMostTogether = 64;               // copies, each a stream of 
 
 }  // namespace
 
-void CopyBatch::add(const StridedCopy& copy, int lane) {
+void CopyBatch::add(const StridedCopy& copy, LaneId lane) {
   if (copy.bytes() == 0) return;
   bytes_ += copy.bytes();
   copies_.push_back({copy, lane});
@@ -49,9 +49,9 @@ void CopyBatch::order() {
   copies_ = std::move(copies);
 }
 
-CopyBatch::LaneWork& CopyBatch::work_of(int lane) {
+CopyBatch::LaneWork& CopyBatch::work_of(LaneId lane) {
   // Devices of other machines refer to lanes that do not exist here.
-  if (lane >= WorkerPool::process().lanes()) lane = -1;
+  if (lane.number() >= WorkerPool::process().lanes()) lane = kAnyLane;
   auto work = std::ranges::find(work_, lane, &LaneWork::lane);
   if (work == work_.end()) work = work_.insert(work_.end(), LaneWork{lane, {}});
   return *work;
@@ -138,7 +138,7 @@ std::vector<StridedCopy> CopyBatch::listed() const {
   return copies;
 }
 
-int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes) {
+int64_t bytes_of_one_lane(int64_t bytes, std::vector<LaneId> lanes) {
   std::ranges::sort(lanes);
   const auto repeated = std::ranges::unique(lanes);
   const auto distinct = static_cast<int64_t>(repeated.begin() - lanes.begin());

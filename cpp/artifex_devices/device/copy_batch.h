@@ -22,12 +22,12 @@ class CopyBatch {
 
   void reserve(int64_t copies) { copies_.reserve(static_cast<size_t>(copies)); }
   /// `lane` of the device that the memory is written for.
-  void add(const StridedCopy& copy, int lane);
+  void add(const StridedCopy& copy, LaneId lane);
   /// Adds too many copies to list: `run(first, last)` executes the copies of the units [first, last) and writes only
   /// their memory. It is called on several threads. An exception ends the batch with that error. Not for the batches of
   /// a copy engine.
   struct Bulk {
-    int lane = -1;
+    LaneId lane = kAnyLane;
     int64_t units = 0;
     int64_t bytes = 0;
     std::function<void(int64_t, int64_t)> run;
@@ -52,7 +52,7 @@ class CopyBatch {
  private:
   struct Copy {
     StridedCopy copy;
-    int lane;
+    LaneId lane;
   };
   struct Piece {
     int64_t first;  // copies [first, last): whole ones, or piece `index` of `count` of each, run together
@@ -63,13 +63,13 @@ class CopyBatch {
     const Bulk* bulk = nullptr;  // not null: units [first, last) of it
   };
   struct LaneWork {
-    int lane;
+    LaneId lane;
     std::vector<Piece> pieces;
   };
   void order();
   void cut_copies(int64_t piece_bytes);
   void cut_bulks(int64_t piece_bytes);
-  LaneWork& work_of(int lane);
+  LaneWork& work_of(LaneId lane);
   void run_piece(const Piece& piece) const;
 
   std::vector<Copy> copies_;
@@ -80,6 +80,6 @@ class CopyBatch {
 };
 
 /// The bytes of a transfer that the workers of one lane write, if the lanes of its copies share them evenly.
-int64_t bytes_of_one_lane(int64_t bytes, std::vector<int> lanes);
+int64_t bytes_of_one_lane(int64_t bytes, std::vector<LaneId> lanes);
 
 }  // namespace artifex_devices

@@ -77,7 +77,8 @@ void EngineExecutor::copy_here(const CopyBatch& batch) const { engine_->run(batc
 std::vector<WorkerPool::Work> EngineExecutor::begin(CopyBatch& batch) const {
   const auto tasks = std::make_shared<const std::vector<CopyEngine::Task>>(engine_->start(batch.listed()));
   std::vector<WorkerPool::Work> work;
-  work.push_back({static_cast<int64_t>(tasks->size()), -1, [tasks](int64_t i) { (*tasks)[static_cast<size_t>(i)](); }});
+  work.push_back(
+      {static_cast<int64_t>(tasks->size()), kAnyLane, [tasks](int64_t i) { (*tasks)[static_cast<size_t>(i)](); }});
   return work;
 }
 

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 
 #include "artifex_devices/base/affinity.h"
 #include "artifex_devices/base/event.h"
@@ -89,15 +88,15 @@ struct Stretch {
   }
 };
 
-void run_stretch(const std::shared_ptr<Stretch>& stretch, const std::vector<int>& lanes) {
+void run_stretch(const std::shared_ptr<Stretch>& stretch, const std::vector<LaneId>& lanes) {
   WorkerPool& pool = WorkerPool::process();
   const std::shared_ptr<const Machine> machine = Machine::live();
-  const auto domains = static_cast<int>(machine->cpu_domains().size());
+  const auto domains = std::ssize(machine->cpu_domains());
   stretch->jobs_left.store(static_cast<int>(lanes.size()));
   int first = 0;
-  for (const int lane : lanes) {
+  for (const LaneId lane : lanes) {
     const int workers = pool.lane_workers(lane);
-    const CpuSet* cpus = lane < domains ? &machine->cpu_domains()[static_cast<size_t>(lane)].cpus : nullptr;
+    const CpuSet* cpus = lane.number() < domains ? &machine->cpu_domains()[lane.number()].cpus : nullptr;
     try {
       pool.submit(
           workers, lane,
@@ -178,7 +177,7 @@ bool is_settled(std::vector<double> rates) {
 
 }  // namespace
 
-RateSeries measure_rate(const std::vector<int>& lanes, const std::function<WorkStep(int, int)>& prepare,
+RateSeries measure_rate(const std::vector<LaneId>& lanes, const std::function<WorkStep(int, int)>& prepare,
                         const RateOptions& options) {
   if (!(options.seconds > 0) || !std::isfinite(options.seconds) || !(options.window_seconds > 0) ||
       !std::isfinite(options.window_seconds) || lanes.empty()) {
@@ -201,25 +200,24 @@ RateSeries measure_rate(const std::vector<int>& lanes, const std::function<WorkS
   return series;
 }
 
-std::vector<int> lanes_of(const Device& device) {
+std::vector<LaneId> lanes_of(const Device& device) {
   if (device.is_compile_only()) {
     throw_error<Unavailable>(
         "measure: {} is compile-only; expected a device with memory and cores; take one of devices()",
         device.to_string());
   }
-  if (device.lane() < WorkerPool::process().lanes()) return {device.lane()};
+  if (device.lane().number() < WorkerPool::process().lanes()) return {device.lane()};
   return all_lanes();
 }
 
-std::vector<int> all_lanes() {
-  std::vector<int> lanes(static_cast<size_t>(WorkerPool::process().lanes()));
-  std::iota(lanes.begin(), lanes.end(), 0);
-  return lanes;
+std::vector<LaneId> all_lanes() {
+  const IdRange<LaneId> lanes(WorkerPool::process().lanes());
+  return {lanes.begin(), lanes.end()};
 }
 
-int workers_of(const std::vector<int>& lanes) {
+int workers_of(const std::vector<LaneId>& lanes) {
   int sum = 0;
-  for (const int lane : lanes) sum += WorkerPool::process().lane_workers(lane);
+  for (const LaneId lane : lanes) sum += WorkerPool::process().lane_workers(lane);
   return sum;
 }
 

@@ -5,6 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "artifex_devices/base/id.h"
+
 namespace artifex_devices {
 
 class Device;
@@ -30,15 +32,15 @@ using WorkStep = std::function<int64_t()>;
 /// the worker pool; each runs as many steps at the same time as it has workers. Waits with check_interrupt():
 /// Interrupted is thrown at once, and the workers stop after their step. Throws what `prepare` or a step throws, and
 /// Unavailable if no thread can be created. The functions must own what they refer to: they may outlive the call.
-RateSeries measure_rate(const std::vector<int>& lanes, const std::function<WorkStep(int, int)>& prepare,
+RateSeries measure_rate(const std::vector<LaneId>& lanes, const std::function<WorkStep(int, int)>& prepare,
                         const RateOptions& options);
 
 /// Returns the lanes that run a device's work: its own lane, or all lanes for a device of a simulated machine. Throws
 /// Unavailable for compile-only devices.
-std::vector<int> lanes_of(const Device& device);
-std::vector<int> all_lanes();
+std::vector<LaneId> lanes_of(const Device& device);
+std::vector<LaneId> all_lanes();
 
 /// Returns the total number of workers of the lanes.
-int workers_of(const std::vector<int>& lanes);
+int workers_of(const std::vector<LaneId>& lanes);
 
 }  // namespace artifex_devices

@@ -96,7 +96,7 @@ std::string first_line(const std::string& path) {
 
 }  // namespace
 
-RateSeries measure_gemm_rate(const std::vector<int>& lanes, Isa isa, DType dtype, const RateOptions& options) {
+RateSeries measure_gemm_rate(const std::vector<LaneId>& lanes, Isa isa, DType dtype, const RateOptions& options) {
   if (dtype != DType::kFloat32 && dtype != DType::kFloat64) {
     throw_error<TypeMismatch>(
         "measure_roofline: dtype is {}; expected float32 or float64; the cores have no products of others",
@@ -110,18 +110,18 @@ RateSeries measure_gemm_rate(const std::vector<int>& lanes, Isa isa, DType dtype
       options);
 }
 
-std::vector<int> cpus_of(const std::vector<int>& lanes) {
+std::vector<int> cpus_of(const std::vector<LaneId>& lanes) {
   const std::shared_ptr<const Machine> machine = Machine::live();
   std::vector<int> cpus;
-  for (const int lane : lanes) {
-    if (lane >= static_cast<int>(machine->cpu_domains().size())) continue;
-    const std::vector<int>& own = machine->cpu_domains()[static_cast<size_t>(lane)].cpus.cpus;
+  for (const LaneId lane : lanes) {
+    if (lane.number() >= std::ssize(machine->cpu_domains())) continue;
+    const std::vector<int>& own = machine->cpu_domains()[lane.number()].cpus.cpus;
     cpus.insert(cpus.end(), own.begin(), own.end());
   }
   return cpus;
 }
 
-StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOptions& options) {
+StreamRates measure_stream_rates(const std::vector<LaneId>& lanes, const RateOptions& options) {
   StreamRates rates;
   rates.cache_bytes = last_level_cache_bytes(cpus_of(lanes));
   const int64_t workers = workers_of(lanes);

@@ -14,7 +14,7 @@ namespace artifex_devices {
 
 /// Measures FLOP/s of products of matrices that fit the caches, one product per worker at a time: the peak of the
 /// cores. `dtype` is float32 or float64 (else TypeMismatch).
-RateSeries measure_gemm_rate(const std::vector<int>& lanes, Isa isa, DType dtype, const RateOptions& options);
+RateSeries measure_gemm_rate(const std::vector<LaneId>& lanes, Isa isa, DType dtype, const RateOptions& options);
 
 struct StreamRates {
   int64_t array_bytes = 0;  // of each of the three arrays, over all workers
@@ -27,10 +27,10 @@ struct StreamRates {
 /// arrays are smaller if they do not fit into an eighth of the memory that the process may use, or a quarter of the
 /// available memory. `options.seconds` is the time for all kernels together. Throws OutOfMemory if there is too little
 /// memory.
-StreamRates measure_stream_rates(const std::vector<int>& lanes, const RateOptions& options);
+StreamRates measure_stream_rates(const std::vector<LaneId>& lanes, const RateOptions& options);
 
 /// CPUs of the lanes on the live machine.
-std::vector<int> cpus_of(const std::vector<int>& lanes);
+std::vector<int> cpus_of(const std::vector<LaneId>& lanes);
 
 /// Returns the bytes of the last-level caches of the CPUs, each counted once; 0 if unknown. Read under `root`.
 int64_t last_level_cache_bytes(const std::vector<int>& cpus, const std::string& root = "");

@@ -45,7 +45,7 @@ ArrayRef adopt(const Dims& shape, DType dtype, const ShardingRef& sharding, std:
     if (!is_copied[b] || checked_product(view.shape, operation) == 0) continue;
     batch.add(StridedCopy(storage->device_data(b), row_major_strides(view.shape, itemsize(dtype)),
                           static_cast<const std::byte*>(view.data), view.byte_strides, view.shape, itemsize(dtype)),
-              -1);
+              kAnyLane);
   }
   sharding->devices()->client()->executor().run(batch);
   return Array::make(shape, dtype, sharding, std::move(storage), nullptr, true);

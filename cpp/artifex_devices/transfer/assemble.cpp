@@ -57,7 +57,7 @@ bool are_equal_on_host(const std::byte* a, const std::byte* b, int64_t bytes) {
   if (pieces == 1) {
     compare(0);
   } else if (pieces > 1) {
-    WorkerPool::process().parallel_for(pieces, -1, compare);
+    WorkerPool::process().parallel_for(pieces, kAnyLane, compare);
   }
   return equal.load();
 }
@@ -69,7 +69,7 @@ bool are_equal(const std::byte* a, const std::byte* b, int64_t bytes, const Clie
   CopyBatch batch;
   std::byte* copy = on_host->host_data();
   for (const std::byte* each : {a, b}) {
-    batch.add(StridedCopy(copy, Dims{1}, each, Dims{1}, Dims{bytes}, 1), -1);
+    batch.add(StridedCopy(copy, Dims{1}, each, Dims{1}, Dims{bytes}, 1), kAnyLane);
     copy += bytes;
   }
   client.executor().run(batch);

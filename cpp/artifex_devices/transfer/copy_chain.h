@@ -20,7 +20,7 @@ struct BoxForm {
   Dims from_strides;
   int64_t itemsize = 1;
   int64_t transfer_bytes = 0;  // as StridedCopy has it
-  int lane = -1;               // of the device that the memory is written for
+  LaneId lane = kAnyLane;      // of the device that the memory is written for
 
   StridedCopy copy(std::byte* to, const std::byte* from) const {
     return {to, to_strides, from, from_strides, shape, itemsize, transfer_bytes};

@@ -24,7 +24,7 @@ void copy_views(std::span<const ViewCopy> copies) {
   batch.reserve(static_cast<int64_t>(copies.size()));
   for (const auto& [to, from] : copies) {
     batch.add(StridedCopy(to.data, to.byte_strides, from.data, from.byte_strides, to.shape, itemsize(to.dtype), bytes),
-              -1);
+              kAnyLane);
   }
   host_executor().run(batch);
 }

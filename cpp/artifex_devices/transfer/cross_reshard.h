@@ -80,7 +80,7 @@ class CrossReshard {
   struct Place {
     BufferRef memory;
     Dims strides;
-    int lane;
+    LaneId lane;
   };
   /// The boxes of one message: `count` of those from the sender to the receiver, in the order of the plan, after the
   /// first `skipped` of those into the receiver's buffer `first`.

@@ -52,7 +52,7 @@ int64_t fill(const HostView& source, const Shards& shards, const Storage& storag
     batch.reserve(storage.buffer_count());
     int64_t lane_bytes = total;
     if (!is_inline && !sharding.devices()->on_one_arena()) {
-      std::vector<int> lanes;
+      std::vector<LaneId> lanes;
       for (const BufferId b : sharding.buffers().ids()) lanes.push_back(sharding.device(b).lane());
       lane_bytes = bytes_of_one_lane(total, std::move(lanes));
     }

@@ -241,7 +241,7 @@ ArrayRef array_from_cuda(HostView source, const ShardingRef& sharding, std::opti
     CopyBatch batch;
     batch.add(StridedCopy(storage->device_data(BufferId(0)), row_major_strides(source.shape, size),
                           static_cast<const std::byte*>(source.data), source.byte_strides, source.shape, size),
-              -1);
+              kAnyLane);
     device.client().executor().run(batch);
   } else {
     BufferRefs memory;

@@ -81,7 +81,7 @@ void PlannedCopies::add_to(CopyBatch* batch, std::shared_ptr<const PlannedCopies
     std::vector<PlaceId> places;
     int64_t bytes = 0;
   };
-  std::map<int, Destinations> by_lane;
+  std::map<LaneId, Destinations> by_lane;
   for (const PlaceId i : copies->to_.data.ids()) {
     const int64_t bytes = copies->bytes_into(i);
     if (bytes == 0) continue;

@@ -26,9 +26,9 @@ class PlannedCopies {
   /// destination, where nothing is copied to it.
   struct End {
     IdVector<PlaceId, std::byte*> data;
-    IdVector<PlaceId, int> lanes;  // of the destination's devices; not needed for the source
-    LayoutRef layout;              // of each buffer
-    int64_t tile_stride = 0;       // of the source, where the buffer of tile t begins t times this after that of tile 0
+    IdVector<PlaceId, LaneId> lanes;  // of the destination's devices; not needed for the source
+    LayoutRef layout;                 // of each buffer
+    int64_t tile_stride = 0;  // of the source, where the buffer of tile t begins t times this after that of tile 0
   };
 
   /// `process`: the number of this process in the plan's places.

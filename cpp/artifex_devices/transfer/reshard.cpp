@@ -141,7 +141,7 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
 
   const Sharding& sharding = *move.sharding;
   destination.data = IdVector<PlaceId, std::byte*>(to.places.size());
-  destination.lanes = IdVector<PlaceId, int>(to.places.size());
+  destination.lanes = IdVector<PlaceId, LaneId>(to.places.size());
   for (const PlaceId i : to.places.ids()) {
     const BufferId own = to.local_buffers[i];
     if (own.is_none() || is_reused[i]) continue;

@@ -65,7 +65,7 @@ std::array<uint64_t, 2> digest_of_value(const HostView& value) {
   const auto dense = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
   CopyBatch batch;
   batch.add(StridedCopy(dense.get(), row_major_strides(value.shape, size), data, value.byte_strides, value.shape, size),
-            -1);
+            kAnyLane);
   host_executor().run(batch);
   return digest_of_bytes(dense.get(), bytes, seed);
 }

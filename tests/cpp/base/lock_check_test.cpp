@@ -119,8 +119,8 @@ TEST_F(LockCheck, ChecksWhereTheBaseCallsForeignCode) {
   const std::lock_guard lock(mutex);
   const std::string held = ": foreign code would run under a lock; this thread holds \"of a caller\"";
   EXPECT_EQ(message_of([] { check_interrupt(); }), "check_interrupt" + held);
-  EXPECT_EQ(message_of([] { WorkerPool::process().parallel_for(1, -1, [](int64_t) {}); }), "parallel_for" + held);
-  EXPECT_EQ(message_of([] { WorkerPool::process().submit(1, -1, [](int64_t) {}, [](std::exception_ptr) {}); }),
+  EXPECT_EQ(message_of([] { WorkerPool::process().parallel_for(1, kAnyLane, [](int64_t) {}); }), "parallel_for" + held);
+  EXPECT_EQ(message_of([] { WorkerPool::process().submit(1, kAnyLane, [](int64_t) {}, [](std::exception_ptr) {}); }),
             "submit" + held);
   const auto event = std::make_shared<Event>();
   event->set();
@@ -186,21 +186,21 @@ TEST_F(LockCheck, RefusesToWaitForEventsAndWorkersWithTheGil) {
   std::atomic<int> items{0};
   const auto item = [&](int64_t) { ++items; };
   EXPECT_EQ(
-      message_of([&] { WorkerPool::process().parallel_for(2, -1, item); }),
+      message_of([&] { WorkerPool::process().parallel_for(2, kAnyLane, item); }),
       "wait: this thread waits for the workers (parallel_for) while it has the GIL; release the GIL before the wait");
   EXPECT_EQ(items.load(), 0);
-  WorkerPool::process().parallel_for(1, -1, item);  // runs here
+  WorkerPool::process().parallel_for(1, kAnyLane, item);  // runs here
   EXPECT_EQ(items.load(), 1);
   lock_check::set_gil_hook([] { return false; });
   event.wait_for(0.001);
-  WorkerPool::process().parallel_for(2, -1, item);
+  WorkerPool::process().parallel_for(2, kAnyLane, item);
   EXPECT_EQ(items.load(), 3);
 }
 
 std::string message_of_worker(WorkerPool& pool, void (*body)()) {
   std::string said;
   const auto ended = std::make_shared<Event>();
-  pool.submit(1, -1, [&](int64_t) { said = message_of(body); }, [ended](std::exception_ptr) { ended->set(); });
+  pool.submit(1, kAnyLane, [&](int64_t) { said = message_of(body); }, [ended](std::exception_ptr) { ended->set(); });
   ended->wait();
   pool.shutdown();
   return said;

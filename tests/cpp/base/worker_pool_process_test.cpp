@@ -28,7 +28,7 @@ WorkerPool& process_pool() { return WorkerPool::process(); }
 /// Sums 0 .. 999 on the pool.
 std::string sum_in_parallel() {
   std::atomic<int64_t> sum{0};
-  process_pool().parallel_for(1000, -1, [&](int64_t i) { sum += i; });
+  process_pool().parallel_for(1000, kAnyLane, [&](int64_t i) { sum += i; });
   return std::to_string(sum.load());
 }
 
@@ -51,8 +51,9 @@ TEST(WorkerPoolFork, WorksInTheChildOfABusyParent) {
     callers.emplace_back([&] {
       while (!stop) {
         const auto event = std::make_shared<Event>();
-        process_pool().submit(5, -1, [](int64_t) {}, [event](std::exception_ptr error) { event->set_error(error); });
-        process_pool().parallel_for(20, -1, [](int64_t) {});
+        process_pool().submit(
+            5, kAnyLane, [](int64_t) {}, [event](std::exception_ptr error) { event->set_error(error); });
+        process_pool().parallel_for(20, kAnyLane, [](int64_t) {});
         event->wait();
       }
     });
@@ -73,7 +74,7 @@ TEST(WorkerPoolFork, DoesNotWaitForTasks) {
   ARTIFEX_SKIP_WITHOUT_FORK();
   std::latch release(1);
   const auto event = std::make_shared<Event>();
-  process_pool().submit(1, -1, [&](int64_t) { release.wait(); }, [event](std::exception_ptr) { event->set(); });
+  process_pool().submit(1, kAnyLane, [&](int64_t) { release.wait(); }, [event](std::exception_ptr) { event->set(); });
   EXPECT_EQ(in_forked_child(sum_in_parallel), "499500");
   release.count_down();
   event->wait();
@@ -87,7 +88,7 @@ TEST(WorkerPoolFork, ReportsAForkInsideAnItemInTheChild) {
   const pid_t parent = getpid();
   pid_t child = 0;
   try {
-    process_pool().parallel_for(2, -1, [&](int64_t) {
+    process_pool().parallel_for(2, kAnyLane, [&](int64_t) {
       both.arrive_and_wait();
       if (std::this_thread::get_id() != caller) return;
       child = fork();
@@ -124,7 +125,7 @@ TEST(WorkerPoolFork, ReportsAForkInTheInterruptHookInTheChild) {
   const pid_t parent = getpid();
   std::string said;
   try {
-    process_pool().parallel_for(2, -1, [&](int64_t) {
+    process_pool().parallel_for(2, kAnyLane, [&](int64_t) {
       if (std::this_thread::get_id() == caller) {
         while (!worker_is_at_work) std::this_thread::yield();
         return;
@@ -153,7 +154,7 @@ TEST(WorkerPoolFork, AllowsAChildToConfigureLanes) {
                 return "refused";
               }
               std::latch all_here(3);
-              process_pool().parallel_for(3, 1, [&](int64_t) { all_here.arrive_and_wait(); });
+              process_pool().parallel_for(3, LaneId(1), [&](int64_t) { all_here.arrive_and_wait(); });
               return std::to_string(process_pool().lanes()) + " lanes " + std::to_string(process_pool().max_workers()) +
                      " workers " + std::to_string(bound.load()) + " bound " +
                      (process_pool().configure({{}}) ? "again" : "once");
@@ -186,7 +187,7 @@ TEST(WorkerPoolFork, DefaultsToOneLaneWithAWorkerForEachAllowedCpu) {
   bool right = sum_in_parallel() == "499500" && process_pool().running_workers() == 0;
   std::string said = "no error";
   try {
-    process_pool().submit(2, -1, [](int64_t) {}, [](std::exception_ptr) {});
+    process_pool().submit(2, kAnyLane, [](int64_t) {}, [](std::exception_ptr) {});
   } catch (const Unavailable& error) {
     said = error.what();
   }
@@ -210,7 +211,7 @@ TEST(WorkerPoolLimits, RunCallsInlineAndReportSubmitWithoutThreads) {
     ++running;
     for (;;) std::this_thread::yield();
   };
-  process_pool().submit(process_pool().max_workers(), -1, spin, [](std::exception_ptr) {});
+  process_pool().submit(process_pool().max_workers(), kAnyLane, spin, [](std::exception_ptr) {});
   while (running.load() == 0) std::this_thread::yield();
   std::exit(7);
 }

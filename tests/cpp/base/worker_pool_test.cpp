@@ -53,7 +53,7 @@ class WorkerPoolTest : public testing::Test {
 };
 
 /// Submits and waits for done; rethrows its error.
-void submit_and_wait(int64_t count, int lane, std::function<void(int64_t)> body) {
+void submit_and_wait(int64_t count, LaneId lane, std::function<void(int64_t)> body) {
   const auto event = std::make_shared<Event>();
   pool().submit(count, lane, std::move(body), [event](std::exception_ptr error) { event->set_error(error); });
   event->wait();
@@ -63,14 +63,14 @@ TEST_F(WorkerPoolTest, IsConfiguredOnceBeforeTheFirstTask) {
   EXPECT_EQ(pool().lanes(), 2);
   EXPECT_EQ(pool().max_workers(), 4);
   EXPECT_EQ(pool().running_workers(), 0);
-  pool().parallel_for(2, -1, [](int64_t) {});
+  pool().parallel_for(2, kAnyLane, [](int64_t) {});
   EXPECT_FALSE(pool().configure({{.workers = 7, .bind = {}}}));
   EXPECT_EQ(pool().max_workers(), 4);
 }
 
 TEST_F(WorkerPoolTest, RunsEachItemOnce) {
   for (const int64_t count : {0, 1, 2, 3, 4, 5, 17, 1000, 20000}) {
-    for (const int lane : {-1, 0, 1, 99}) {
+    for (const LaneId lane : {kAnyLane, LaneId(0), LaneId(1), LaneId(99)}) {
       std::vector<std::atomic<int>> runs(static_cast<size_t>(count));
       pool().parallel_for(count, lane, [&](int64_t i) { ++runs[static_cast<size_t>(i)]; });
       for (int64_t i = 0; i < count; ++i) ASSERT_EQ(runs[static_cast<size_t>(i)].load(), 1) << count << " " << i;
@@ -80,13 +80,13 @@ TEST_F(WorkerPoolTest, RunsEachItemOnce) {
 
 TEST_F(WorkerPoolTest, MakesWritesOfItemsVisibleAfterTheCall) {
   std::vector<int64_t> squares(5000);
-  pool().parallel_for(5000, -1, [&](int64_t i) { squares[static_cast<size_t>(i)] = i * i; });
+  pool().parallel_for(5000, kAnyLane, [&](int64_t i) { squares[static_cast<size_t>(i)] = i * i; });
   for (int64_t i = 0; i < 5000; ++i) ASSERT_EQ(squares[static_cast<size_t>(i)], i * i);
 }
 
 TEST_F(WorkerPoolTest, StartsNoThreadForOneItem) {
   std::thread::id ran_on;
-  pool().parallel_for(1, -1, [&](int64_t) { ran_on = std::this_thread::get_id(); });
+  pool().parallel_for(1, kAnyLane, [&](int64_t) { ran_on = std::this_thread::get_id(); });
   EXPECT_EQ(ran_on, std::this_thread::get_id());
   EXPECT_EQ(pool().running_workers(), 0);
 }
@@ -95,7 +95,7 @@ TEST_F(WorkerPoolTest, RunsItemsInTheCallerAndWorkersConcurrently) {
   std::latch all_here(4);  // passes only if four items run at once
   std::mutex mutex;
   std::set<std::thread::id> threads;
-  pool().parallel_for(4, 0, [&](int64_t) {
+  pool().parallel_for(4, LaneId(0), [&](int64_t) {
     all_here.arrive_and_wait();
     const std::lock_guard lock(mutex);
     threads.insert(std::this_thread::get_id());
@@ -111,7 +111,7 @@ TEST_F(WorkerPoolTest, StartsEachWorkerOnItsOwnLane) {
     std::mutex mutex;
     std::map<std::thread::id, std::pair<int, int>> first;  // the lane of each worker, and of its first item
     const auto work = [&](int lane) {
-      return WorkerPool::Work{8, lane, [&, lane](int64_t) {
+      return WorkerPool::Work{8, LaneId(lane), [&, lane](int64_t) {
                                 std::unique_lock lock(mutex);
                                 first.try_emplace(std::this_thread::get_id(), t_lane, lane);
                                 while (first.size() < 4) {  // until all workers have come
@@ -130,7 +130,7 @@ TEST_F(WorkerPoolTest, StartsEachWorkerOnItsOwnLane) {
 
 TEST_F(WorkerPoolTest, LetsIdleWorkersHelpOtherLanes) {
   std::latch all_here(4);  // passes only if four items run at once
-  submit_and_wait(4, 0, [&](int64_t) { all_here.arrive_and_wait(); });
+  submit_and_wait(4, LaneId(0), [&](int64_t) { all_here.arrive_and_wait(); });
   EXPECT_EQ(pool().running_workers(), 4);
 }
 
@@ -138,7 +138,7 @@ TEST_F(WorkerPoolTest, RunsEachItemOnceOverSeveralLanes) {
   for (int round = 0; round < 50; ++round) {
     std::array<std::atomic<int>, 300> runs = {};
     const auto work = [&](int64_t from, int64_t count, int lane) {
-      return WorkerPool::Work{count, lane,
+      return WorkerPool::Work{count, LaneId(lane),
                               [&runs, from](int64_t i) { runs[static_cast<size_t>(from + i)].fetch_add(1); }};
     };
     const std::array all = {work(0, 100, 0), work(100, 0, 1), work(100, 150, 1), work(250, 50, -1)};
@@ -151,7 +151,7 @@ TEST_F(WorkerPoolTest, StopsAllLanesAndRethrowsOneError) {
   for (int bad = 0; bad < 2; ++bad) {
     std::atomic<int64_t> items{0};
     const auto work = [&](int lane) {
-      return WorkerPool::Work{1'000'000, lane, [&items, bad, lane](int64_t i) {
+      return WorkerPool::Work{1'000'000, LaneId(lane), [&items, bad, lane](int64_t i) {
                                 items.fetch_add(1);
                                 if (lane == bad && i == 10) throw std::out_of_range("item");
                               }};
@@ -171,7 +171,7 @@ TEST_F(WorkerPoolTest, StartsNoMoreThreadsThanItsLanesAllow) {
   for (int c = 0; c < 6; ++c) {
     callers.emplace_back([&, c] {
       for (int round = 0; round < 50; ++round) {
-        pool().parallel_for(20, c % 3 - 1, [&](int64_t) {
+        pool().parallel_for(20, LaneId(c % 3 - 1), [&](int64_t) {
           const int now = pool().running_workers();
           int before = most.load();
           while (now > before && !most.compare_exchange_weak(before, now)) {
@@ -187,7 +187,7 @@ TEST_F(WorkerPoolTest, StartsNoMoreThreadsThanItsLanesAllow) {
 
 TEST_F(WorkerPoolTest, RethrowsTheFirstErrorAndStartsNoFurtherItem) {
   std::atomic<int> started{0};
-  EXPECT_THROW(pool().parallel_for(100000, -1,
+  EXPECT_THROW(pool().parallel_for(100000, kAnyLane,
                                    [&](int64_t i) {
                                      ++started;
                                      if (i == 3) throw OutOfMemory("no room");
@@ -197,12 +197,12 @@ TEST_F(WorkerPoolTest, RethrowsTheFirstErrorAndStartsNoFurtherItem) {
                OutOfMemory);
   EXPECT_LT(started.load(), 100000);
   std::atomic<int> after{0};
-  pool().parallel_for(10, -1, [&](int64_t) { ++after; });
+  pool().parallel_for(10, kAnyLane, [&](int64_t) { ++after; });
   EXPECT_EQ(after.load(), 10);
 }
 
 TEST_F(WorkerPoolTest, RethrowsTheErrorOfASingleItem) {
-  EXPECT_THROW(pool().parallel_for(1, -1, [](int64_t) { throw OutOfMemory("no room"); }), OutOfMemory);
+  EXPECT_THROW(pool().parallel_for(1, kAnyLane, [](int64_t) { throw OutOfMemory("no room"); }), OutOfMemory);
 }
 
 struct Tracked {
@@ -218,7 +218,7 @@ TEST_F(WorkerPoolTest, DestroysWorkerErrorsInTheCaller) {
     std::thread::id ended_on;
     std::latch thrown(1);
     try {
-      pool().parallel_for(2, -1, [&, caller = std::this_thread::get_id()](int64_t) {
+      pool().parallel_for(2, kAnyLane, [&, caller = std::this_thread::get_id()](int64_t) {
         if (std::this_thread::get_id() == caller) return thrown.wait();
         thrown.count_down();
         throw std::make_shared<Tracked>(&ended_on);
@@ -234,7 +234,7 @@ TEST_F(WorkerPoolTest, DestroysWorkerErrorsInTheCaller) {
 TEST_F(WorkerPoolTest, FinishesStartedItemsBeforeRethrowing) {
   std::latch both(2);
   std::atomic<bool> ended{false};
-  EXPECT_THROW(pool().parallel_for(2, -1,
+  EXPECT_THROW(pool().parallel_for(2, kAnyLane,
                                    [&](int64_t i) {
                                      both.arrive_and_wait();
                                      if (i == 0) throw OutOfMemory("no room");
@@ -248,9 +248,9 @@ TEST_F(WorkerPoolTest, FinishesStartedItemsBeforeRethrowing) {
 TEST_F(WorkerPoolTest, RunsNestedCallsInlineOnWorkers) {
   std::atomic<int> items{0};
   std::atomic<int> elsewhere{0};
-  submit_and_wait(8, -1, [&](int64_t) {
+  submit_and_wait(8, kAnyLane, [&](int64_t) {
     const auto here = std::this_thread::get_id();
-    pool().parallel_for(50, -1, [&](int64_t) {
+    pool().parallel_for(50, kAnyLane, [&](int64_t) {
       ++items;
       if (std::this_thread::get_id() != here) ++elsewhere;
     });
@@ -261,14 +261,14 @@ TEST_F(WorkerPoolTest, RunsNestedCallsInlineOnWorkers) {
 
 TEST_F(WorkerPoolTest, CompletesNestedCallsFromTheCaller) {
   std::atomic<int> items{0};
-  pool().parallel_for(8, -1, [&](int64_t) { pool().parallel_for(50, -1, [&](int64_t) { ++items; }); });
+  pool().parallel_for(8, kAnyLane, [&](int64_t) { pool().parallel_for(50, kAnyLane, [&](int64_t) { ++items; }); });
   EXPECT_EQ(items.load(), 400);
 }
 
 TEST_F(WorkerPoolTest, RestartsThreadsAfterShutdown) {
   for (int round = 0; round < 5; ++round) {
     std::latch all_here(4);
-    pool().parallel_for(4, -1, [&](int64_t) { all_here.arrive_and_wait(); });
+    pool().parallel_for(4, kAnyLane, [&](int64_t) { all_here.arrive_and_wait(); });
     EXPECT_EQ(pool().running_workers(), 3);
     pool().shutdown();
     EXPECT_EQ(pool().running_workers(), 0);
@@ -280,7 +280,7 @@ TEST_F(WorkerPoolTest, FinishesQueuedTasksAtShutdown) {
   std::atomic<int> items{0};
   std::atomic<int> jobs{0};
   for (int i = 0; i < 200; ++i) {
-    pool().submit(10, i % 2, [&](int64_t) { ++items; }, [&](std::exception_ptr) { ++jobs; });
+    pool().submit(10, LaneId(i % 2), [&](int64_t) { ++items; }, [&](std::exception_ptr) { ++jobs; });
   }
   pool().shutdown();
   EXPECT_EQ(items.load(), 2000);
@@ -295,12 +295,12 @@ TEST_F(WorkerPoolTest, ShutsDownWithALimitWhileAWorkerIsBusy) {
     begun.count_down();
     end.wait();
   };
-  pool().submit(1, 0, wait, [event](std::exception_ptr) { event->set(); });
+  pool().submit(1, LaneId(0), wait, [event](std::exception_ptr) { event->set(); });
   begun.wait();
   pool().shutdown(std::chrono::milliseconds(10));
   EXPECT_FALSE(event->is_set());
   std::atomic<int> items{0};
-  submit_and_wait(4, -1, [&](int64_t) { ++items; });
+  submit_and_wait(4, kAnyLane, [&](int64_t) { ++items; });
   EXPECT_EQ(items.load(), 4);
   end.count_down();
   event->wait();
@@ -316,8 +316,8 @@ TEST_F(WorkerPoolTest, AllowsConcurrentTasksAndShutdowns) {
   for (int c = 0; c < 3; ++c) {
     callers.emplace_back([&] {
       for (int i = 0; i < 100; ++i) {
-        pool().parallel_for(5, -1, [&](int64_t) { ++items; });
-        submit_and_wait(5, 0, [&](int64_t) { ++items; });
+        pool().parallel_for(5, kAnyLane, [&](int64_t) { ++items; });
+        submit_and_wait(5, LaneId(0), [&](int64_t) { ++items; });
       }
     });
   }
@@ -333,7 +333,7 @@ TEST_F(WorkerPoolTest, CallsDoneOnceAfterAllSubmittedItems) {
     int seen = -1;
     const auto event = std::make_shared<Event>();
     pool().submit(
-        7, -1, [&](int64_t) { ++items; },
+        7, kAnyLane, [&](int64_t) { ++items; },
         [&, event](std::exception_ptr error) {
           seen = items.load();
           event->set_error(error);
@@ -344,7 +344,7 @@ TEST_F(WorkerPoolTest, CallsDoneOnceAfterAllSubmittedItems) {
 }
 
 TEST_F(WorkerPoolTest, PassesTheErrorOfSubmitToDone) {
-  EXPECT_THROW(submit_and_wait(20, -1,
+  EXPECT_THROW(submit_and_wait(20, kAnyLane,
                                [](int64_t i) {
                                  if (i == 5) throw OutOfMemory("no room");
                                }),
@@ -354,13 +354,13 @@ TEST_F(WorkerPoolTest, PassesTheErrorOfSubmitToDone) {
 TEST_F(WorkerPoolTest, RunsSubmittedItemsOnWorkersOnly) {
   std::atomic<bool> here{false};
   const auto caller = std::this_thread::get_id();
-  submit_and_wait(1, 0, [&](int64_t) { here = std::this_thread::get_id() == caller; });
+  submit_and_wait(1, LaneId(0), [&](int64_t) { here = std::this_thread::get_id() == caller; });
   EXPECT_FALSE(here.load());
 }
 
 TEST_F(WorkerPoolTest, CompletesAnEmptySubmitAtOnce) {
   bool called = false;
-  pool().submit(0, 0, [](int64_t) {}, [&](std::exception_ptr error) { called = error == nullptr; });
+  pool().submit(0, LaneId(0), [](int64_t) {}, [&](std::exception_ptr error) { called = error == nullptr; });
   EXPECT_TRUE(called);
   EXPECT_EQ(pool().running_workers(), 0);
 }
@@ -371,7 +371,7 @@ TEST_F(WorkerPoolTest, FreesTheSubmittedBodyBeforeDone) {
   bool gone = false;
   const auto event = std::make_shared<Event>();
   pool().submit(
-      3, 0, [held = std::move(held)](int64_t) {},
+      3, LaneId(0), [held = std::move(held)](int64_t) {},
       [&gone, watch, event](std::exception_ptr) {
         gone = watch.expired();
         event->set();
@@ -384,19 +384,20 @@ TEST_F(WorkerPoolTest, AllowsSubmitFromAWorkerAndFromDone) {
   const auto event = std::make_shared<Event>();
   std::atomic<int> items{0};
   pool().submit(
-      2, 0, [&](int64_t) { ++items; },
+      2, LaneId(0), [&](int64_t) { ++items; },
       [&, event](std::exception_ptr) {
-        pool().submit(3, 1, [&](int64_t) { ++items; }, [event](std::exception_ptr) { event->set(); });
+        pool().submit(3, LaneId(1), [&](int64_t) { ++items; }, [event](std::exception_ptr) { event->set(); });
       });
   event->wait();
   EXPECT_EQ(items.load(), 5);
 }
 
 TEST_F(WorkerPoolTest, DropsErrorsOfDone) {
-  pool().submit(2, 0, [](int64_t) {}, [](std::exception_ptr) { throw std::runtime_error("against the promise"); });
+  pool().submit(
+      2, LaneId(0), [](int64_t) {}, [](std::exception_ptr) { throw std::runtime_error("against the promise"); });
   pool().shutdown();
   std::atomic<int> items{0};
-  submit_and_wait(4, -1, [&](int64_t) { ++items; });
+  submit_and_wait(4, kAnyLane, [&](int64_t) { ++items; });
   EXPECT_EQ(items.load(), 4);
 }
 
@@ -405,7 +406,7 @@ TEST_F(WorkerPoolTest, EndsTheCallBetweenItemsOnInterrupt) {
   asked = 0;
   set_interrupt_hook([] { return ++asked > 5; });
   std::atomic<int64_t> items{0};
-  EXPECT_THROW(pool().parallel_for(int64_t{1} << 50, -1, [&](int64_t) { ++items; }), Interrupted);
+  EXPECT_THROW(pool().parallel_for(int64_t{1} << 50, kAnyLane, [&](int64_t) { ++items; }), Interrupted);
   set_interrupt_hook(nullptr);
   EXPECT_GE(items.load(), 1);
 }
@@ -422,7 +423,7 @@ TEST_F(WorkerPoolTest, EndsTheWaitForWorkersOnInterrupt) {
   const auto caller = std::this_thread::get_id();
   std::latch both(2);
   std::atomic<bool> worker_ended{false};
-  EXPECT_THROW(pool().parallel_for(2, -1,
+  EXPECT_THROW(pool().parallel_for(2, kAnyLane,
                                    [&](int64_t) {
                                      both.arrive_and_wait();
                                      if (std::this_thread::get_id() == caller) {
@@ -455,10 +456,10 @@ TEST_F(WorkerPoolTest, ThrowsTheInterruptThatComesAfterTheErrorOfAnItem) {
   };
   for (int round = 0; round < 20; ++round) {
     failed = asked = false;
-    EXPECT_THROW(pool().parallel_for(2, -1, body), Interrupted);
+    EXPECT_THROW(pool().parallel_for(2, kAnyLane, body), Interrupted);
     failed = asked = false;
-    const std::vector<WorkerPool::Work> work{{.count = 2, .lane = 0, .body = body},
-                                             {.count = 2, .lane = 1, .body = body}};
+    const std::vector<WorkerPool::Work> work{{.count = 2, .lane = LaneId(0), .body = body},
+                                             {.count = 2, .lane = LaneId(1), .body = body}};
     EXPECT_THROW(pool().parallel_for(work), Interrupted);
   }
 }
@@ -472,14 +473,14 @@ TEST_F(WorkerPoolTest, NeverCallsTheInterruptHookOnAWorker) {
     if (std::this_thread::get_id() != caller) ++elsewhere;
     return false;
   });
-  pool().parallel_for(1000, -1, [](int64_t) { pool().parallel_for(3, -1, [](int64_t) {}); });
+  pool().parallel_for(1000, kAnyLane, [](int64_t) { pool().parallel_for(3, kAnyLane, [](int64_t) {}); });
   EXPECT_EQ(elsewhere.load(), 0);
 }
 
 TEST_F(WorkerPoolTest, NamesWorkersAndBlocksSignals) {
   std::string name;
   sigset_t blocked;
-  submit_and_wait(1, 0, [&](int64_t) {
+  submit_and_wait(1, LaneId(0), [&](int64_t) {
     char text[16] = {};
     pthread_getname_np(pthread_self(), text, sizeof(text));
     name = text;
@@ -497,9 +498,9 @@ TEST_F(WorkerPoolTest, NamesWorkersAndBlocksSignals) {
 TEST_F(WorkerPoolTest, LeavesNothingBehindAfterManyTinyJobs) {
   std::latch release(1);
   const auto event = std::make_shared<Event>();
-  pool().submit(4, -1, [&](int64_t) { release.wait(); }, [event](std::exception_ptr) { event->set(); });
+  pool().submit(4, kAnyLane, [&](int64_t) { release.wait(); }, [event](std::exception_ptr) { event->set(); });
   std::atomic<int> items{0};
-  for (int i = 0; i < 2000; ++i) pool().parallel_for(4, -1, [&](int64_t) { ++items; });
+  for (int i = 0; i < 2000; ++i) pool().parallel_for(4, kAnyLane, [&](int64_t) { ++items; });
   EXPECT_EQ(items.load(), 8000);
   release.count_down();
   event->wait();

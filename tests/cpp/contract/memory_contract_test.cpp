@@ -168,7 +168,7 @@ TEST(EmulatedGpu, SharesTheMemoryNearItWithoutAChip) {
   const auto world = Client::make(Machine::from_synthetic("numa:2(memory=8GB) core:4 pu:1"),
                                   {.num_devices = 8, .backend = make_emulated_gpu_backend({})});
   EXPECT_EQ(world->device(7)->memory_bytes(), 2'000'000'000);
-  EXPECT_EQ(world->device(7)->lane(), 1);
+  EXPECT_EQ(world->device(7)->lane(), LaneId(1));
   EXPECT_EQ(world->device(7)->device_kind(), "emulated GPU");
 }
 

@@ -16,7 +16,7 @@ class Blocking : public testing::Test {
  protected:
   EventRef submit(int64_t bytes, const EventRef& after) {
     auto batch = std::make_shared<CopyBatch>();
-    batch->add(CopyBatch::Bulk{-1, 1, bytes, [this](int64_t, int64_t) { has_run_ = true; }});
+    batch->add(CopyBatch::Bulk{kAnyLane, 1, bytes, [this](int64_t, int64_t) { has_run_ = true; }});
     return executor_.submit(std::move(batch), after);
   }
 

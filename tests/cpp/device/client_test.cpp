@@ -25,7 +25,7 @@ TEST(Client, HasOneDevicePerCpuDomainByDefault) {
   EXPECT_EQ(client->arenas(), 4);
   for (int64_t i = 0; i < 4; ++i) {
     EXPECT_EQ(client->device(i)->id(), i);
-    EXPECT_EQ(client->device(i)->lane(), i);
+    EXPECT_EQ(client->device(i)->lane(), LaneId(i));
     EXPECT_EQ(client->device(i)->arena_index(), ArenaIndex(i));
     EXPECT_EQ(client->device(i)->memory_bytes(), int64_t{1} << 30);
     EXPECT_EQ(&client->device(i)->client(), client.get());
@@ -69,11 +69,11 @@ TEST(Client, DividesEightDevicesOverTwoDomains) {
 
 TEST(Client, SpreadsUnevenCountsInOrder) {
   const auto three = Client::make(Machine::from_synthetic("numa:2 pu:2"), {.num_devices = 3});
-  EXPECT_EQ(three->device(0)->lane(), 0);
-  EXPECT_EQ(three->device(1)->lane(), 0);
-  EXPECT_EQ(three->device(2)->lane(), 1);
+  EXPECT_EQ(three->device(0)->lane(), LaneId(0));
+  EXPECT_EQ(three->device(1)->lane(), LaneId(0));
+  EXPECT_EQ(three->device(2)->lane(), LaneId(1));
   const auto one = Client::make(Machine::from_synthetic("numa:2 pu:2"), {.num_devices = 1});
-  EXPECT_EQ(one->device(0)->lane(), 0);
+  EXPECT_EQ(one->device(0)->lane(), LaneId(0));
   EXPECT_EQ(one->device(0)->memory_bytes(), int64_t{1} << 30);
 }
 

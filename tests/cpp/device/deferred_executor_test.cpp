@@ -18,7 +18,7 @@ class World {
 
   EventRef submit(char name, const EventRef& after = nullptr) {
     auto batch = std::make_shared<CopyBatch>();
-    batch->add(CopyBatch::Bulk{-1, 1, 1, [this, name](int64_t, int64_t) { ran_ += name; }});
+    batch->add(CopyBatch::Bulk{kAnyLane, 1, 1, [this, name](int64_t, int64_t) { ran_ += name; }});
     return executor_.submit(std::move(batch), after);
   }
   std::vector<EventRef> submit_all(const std::string& names) {

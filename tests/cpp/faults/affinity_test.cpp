@@ -57,7 +57,7 @@ TEST(LargeSystems, CountWorkersOnTheCpusOfTheirLaneAsBound) {
               const auto world = test::make_world(1, 1);  // sets the lanes of this machine
               const LargeSystem system(2048, 0);
               const RateSeries measured =
-                  measure_rate({0}, [](int, int) { return [] { return int64_t{1}; }; }, {.seconds = 0.01});
+                  measure_rate({LaneId(0)}, [](int, int) { return [] { return int64_t{1}; }; }, {.seconds = 0.01});
               return std::to_string(measured.bound_workers - measured.workers);
             }),
             "0");

@@ -44,10 +44,11 @@ std::string sums() {
   std::atomic<int64_t> sum{0};
   std::promise<std::exception_ptr> ended;
   pool().submit(
-      100, 1, [&](int64_t i) { sum.fetch_add(i + 1); }, [&](std::exception_ptr error) { ended.set_value(error); });
+      100, LaneId(1), [&](int64_t i) { sum.fetch_add(i + 1); },
+      [&](std::exception_ptr error) { ended.set_value(error); });
   EXPECT_EQ(ended.get_future().get(), nullptr);
   const int64_t first = sum.exchange(0);
-  pool().parallel_for(100, 0, [&](int64_t i) { sum.fetch_add(i + 1); });
+  pool().parallel_for(100, LaneId(0), [&](int64_t i) { sum.fetch_add(i + 1); });
   return fmt::format("{} {}", first, sum.load());
 }
 
@@ -63,9 +64,9 @@ TEST_F(Workers, ReportMissingThreadsAndLetTheCallerWork) {
   pool().shutdown();
   const Failing failing(Call::kThread, 1, true);
   std::atomic<int64_t> sum{0};
-  pool().parallel_for(10, 0, [&](int64_t i) { sum.fetch_add(i); });
+  pool().parallel_for(10, LaneId(0), [&](int64_t i) { sum.fetch_add(i); });
   EXPECT_EQ(sum.load(), 45);
-  const std::string message = error_of<Unavailable>([] { pool().submit(10, 0, [](int64_t) {}, [](auto) {}); });
+  const std::string message = error_of<Unavailable>([] { pool().submit(10, LaneId(0), [](int64_t) {}, [](auto) {}); });
   EXPECT_NE(message.find("cannot create another thread for copying; expected at least 1, got 0"), std::string::npos)
       << message;
   EXPECT_EQ(pool().running_workers(), 0);
@@ -80,7 +81,7 @@ TEST_F(Workers, ReleaseRefusedTasks) {
       bool refused = false;
       try {
         const Failing failing(call, n, true);
-        pool().submit(3, 0, [alive](int64_t) {}, [&](std::exception_ptr) { ended.store(true); });
+        pool().submit(3, LaneId(0), [alive](int64_t) {}, [&](std::exception_ptr) { ended.store(true); });
       } catch (const Unavailable&) {
         refused = true;
       } catch (const std::bad_alloc&) {
@@ -98,16 +99,17 @@ TEST_F(Workers, EndOnlyTheJobOfATaskThatThrows) {
     std::atomic<int64_t> good{0};
     std::promise<std::exception_ptr> failed, fine;
     pool().submit(
-        20, 0,
+        20, LaneId(0),
         [&](int64_t i) {
           if (i == bad) throw std::out_of_range("item");
         },
         [&](std::exception_ptr error) { failed.set_value(error); });
-    pool().submit(20, 0, [&](int64_t) { good.fetch_add(1); }, [&](std::exception_ptr error) { fine.set_value(error); });
+    pool().submit(
+        20, LaneId(0), [&](int64_t) { good.fetch_add(1); }, [&](std::exception_ptr error) { fine.set_value(error); });
     EXPECT_THROW(std::rethrow_exception(failed.get_future().get()), std::out_of_range);
     EXPECT_EQ(fine.get_future().get(), nullptr);
     EXPECT_EQ(good.load(), 20);
-    EXPECT_THROW(pool().parallel_for(20, 1,
+    EXPECT_THROW(pool().parallel_for(20, LaneId(1),
                                      [&](int64_t i) {
                                        if (i == bad) throw std::out_of_range("item");
                                      }),
@@ -120,7 +122,7 @@ TEST_F(Workers, SurviveACompletionThatThrows) {
   std::atomic<int> ends{0};
   for (int i = 0; i < 10; ++i) {
     pool().submit(
-        2, 0, [](int64_t) {},
+        2, LaneId(0), [](int64_t) {},
         [&](std::exception_ptr) {
           ends.fetch_add(1);
           throw std::bad_alloc();
@@ -135,13 +137,13 @@ TEST_F(Workers, IsolateABlockedLaneAndInterruptWaitsForIt) {
   std::promise<void> gate;
   const std::shared_future<void> open = gate.get_future().share();
   Event stuck;
-  pool().submit(2, 0, [open](int64_t) { open.wait(); }, [&](std::exception_ptr) { stuck.set(); });
+  pool().submit(2, LaneId(0), [open](int64_t) { open.wait(); }, [&](std::exception_ptr) { stuck.set(); });
   EXPECT_FALSE(stuck.wait_for(0.05));
   std::promise<void> ended;
-  pool().submit(8, 1, [](int64_t) {}, [&](std::exception_ptr) { ended.set_value(); });
+  pool().submit(8, LaneId(1), [](int64_t) {}, [&](std::exception_ptr) { ended.set_value(); });
   ended.get_future().get();
   std::atomic<int64_t> sum{0};
-  pool().parallel_for(8, 0, [&](int64_t i) { sum.fetch_add(i); });  // the caller, though lane 0 is taken
+  pool().parallel_for(8, LaneId(0), [&](int64_t i) { sum.fetch_add(i); });  // the caller, though lane 0 is taken
   EXPECT_EQ(sum.load(), 28);
 
   set_interrupt_hook([] { return true; });
@@ -155,7 +157,7 @@ TEST_F(Workers, FinishStartedTasksAtShutdown) {
   std::atomic<int64_t> done{0};
   std::atomic<bool> ended{false};
   pool().submit(
-      20, -1,
+      20, kAnyLane,
       [&](int64_t) {
         std::this_thread::sleep_for(1ms);
         done.fetch_add(1);

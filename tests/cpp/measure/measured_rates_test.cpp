@@ -25,7 +25,7 @@ constexpr RateOptions kShort = {.seconds = 0.05, .window_seconds = 0.005};
 class MeasuredRates : public ::testing::Test {
  protected:
   ClientRef client_ = base_client();  // gives the workers their lanes
-  std::vector<int> lanes_ = all_lanes();
+  std::vector<LaneId> lanes_ = all_lanes();
 };
 
 TEST_F(MeasuredRates, FindAKnownRate) {
@@ -123,13 +123,13 @@ TEST_F(MeasuredRates, EndOnInterrupt) {
 }
 
 TEST_F(MeasuredRates, MeasureADeviceOnItsOwnLane) {
-  EXPECT_EQ(lanes_of(*client_->device(0)), std::vector<int>{0});
+  EXPECT_EQ(lanes_of(*client_->device(0)), std::vector{LaneId(0)});
   ClientOptions options;
   options.compile_only = true;
   const ClientRef planned = Client::make(Machine::live(), options);
   EXPECT_THROW(lanes_of(*planned->device(0)), Unavailable);
   const ClientRef made_up = Client::make(Machine::from_synthetic("pack:64 [numa] core:1 pu:1"), {});
-  EXPECT_EQ(lanes_of(*made_up->device(63)), lanes_.size() == 64 ? std::vector<int>{63} : lanes_);
+  EXPECT_EQ(lanes_of(*made_up->device(63)), lanes_.size() == 64 ? std::vector{LaneId(63)} : lanes_);
 }
 
 TEST(LastLevelCache, IsCountedOnce) {

@@ -31,7 +31,7 @@ TEST(PoolStress, RunsJobsDuringShutdown) {
   std::atomic<int64_t> ended{0};
   in_threads(6, deadline, [&](int thread, Random& random) {
     const int64_t items = pick_number(random, 0, 40);
-    const int lane = static_cast<int>(pick_number(random, -1, 1));
+    const LaneId lane(pick_number(random, -1, 1));
     const int64_t bad = pick_number(random, 0, 3) == 0 ? pick_number(random, 0, 40) : -1;
     switch (pick_number(random, 0, 5)) {
       case 0: {  // on this thread and the workers

@@ -49,7 +49,7 @@ TEST(CopyChain, CopiesBoxesAtAnyDistance) {
 TEST(CopyBatch, RunsEachUnitOnceAndCountsItsBytes) {
   std::vector<std::atomic<int>> runs(1000);
   CopyBatch batch;
-  batch.add(CopyBatch::Bulk{-1, 1000, int64_t{64} << 20, [&](int64_t first, int64_t last) {
+  batch.add(CopyBatch::Bulk{kAnyLane, 1000, int64_t{64} << 20, [&](int64_t first, int64_t last) {
                               for (int64_t i = first; i < last; ++i) ++runs[static_cast<size_t>(i)];
                             }});
   EXPECT_EQ(batch.bytes(), int64_t{64} << 20);
@@ -59,7 +59,7 @@ TEST(CopyBatch, RunsEachUnitOnceAndCountsItsBytes) {
 
 TEST(CopyBatch, ReportsTheErrorOfAUnit) {
   const auto bulk = [] {
-    return CopyBatch::Bulk{-1, 100, int64_t{64} << 20, [](int64_t first, int64_t last) {
+    return CopyBatch::Bulk{kAnyLane, 100, int64_t{64} << 20, [](int64_t first, int64_t last) {
                              if (first <= 50 && 50 < last) throw std::runtime_error("no memory for 50");
                            }};
   };
@@ -73,8 +73,8 @@ TEST(CopyBatch, ReportsTheErrorOfAUnit) {
 }
 
 TEST(CopyBatchLanes, DivideTheBytesOfATransferOverItsLanes) {
-  EXPECT_EQ(bytes_of_one_lane(1200, {0, 0, 0}), 1200);
-  EXPECT_EQ(bytes_of_one_lane(1200, {2, 0, 1, 2, 0}), 400);
+  EXPECT_EQ(bytes_of_one_lane(1200, std::vector(3, LaneId(0))), 1200);
+  EXPECT_EQ(bytes_of_one_lane(1200, {LaneId(2), LaneId(0), LaneId(1), LaneId(2), LaneId(0)}), 400);
   EXPECT_EQ(bytes_of_one_lane(1200, {}), 1200);
 }
 

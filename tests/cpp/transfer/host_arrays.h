@@ -116,7 +116,8 @@ struct Layout {
 /// A random mesh over some of the devices and a random spec for arrays of `rank`; with `shape`, one that divides it.
 inline Layout random_layout(Random& random, const ClientRef& client, const Dims& shape, bool uneven) {
   if (pick(random, 0, 7) == 0) {
-    const ShardingRef single = SingleDeviceSharding::make(client->device(pick(random, 0, client->device_count() - 1)));
+    const ShardingRef single =
+        SingleDeviceSharding::make(client->device(DeviceId(pick(random, 0, client->device_count() - 1))));
     return {single, single->to_string()};
   }
   while (true) {
@@ -158,7 +159,7 @@ inline Dims random_shape(Random& random) {
 inline ByteArray bytes_of(const BufferRef& buffer, int64_t bytes, const Client& client) {
   ByteArray read(static_cast<size_t>(bytes));
   CopyBatch batch;
-  batch.add(StridedCopy(read.data(), Dims{1}, buffer.device_data(), Dims{1}, Dims{bytes}, 1), -1);
+  batch.add(StridedCopy(read.data(), Dims{1}, buffer.device_data(), Dims{1}, Dims{bytes}, 1), kAnyLane);
   client.executor().run(batch);
   return read;
 }

@@ -113,7 +113,7 @@ std::shared_ptr<void> PageSource::preallocate(int64_t bytes, std::string_view op
     // them.
     check_interrupt();
     std::atomic<bool> touched{true};
-    WorkerPool::process().parallel_for((wanted + kPiece - 1) / kPiece, -1, [&](int64_t i) {
+    WorkerPool::process().parallel_for((wanted + kPiece - 1) / kPiece, kAnyLane, [&](int64_t i) {
       if (touched.load(std::memory_order_relaxed) &&
           !touch_pages(data + i * kPiece, std::min(kPiece, wanted - i * kPiece))) {
         touched.store(false, std::memory_order_relaxed);
