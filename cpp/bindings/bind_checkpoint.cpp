@@ -217,7 +217,7 @@ The ndarrays must not change before write() has returned.
           [](HeldPart& self, const std::string& folder, const std::vector<std::string>& names, int64_t process) {
             {
               const ReleaseGil release;
-              self.part.write(folder, names, process);
+              self.part.write(folder, names, ProcessIndex(process));
             }
             self.owners.clear();
           },

@@ -40,12 +40,13 @@ void close_client(Client& self) {
 
 std::string client_repr(const Client& self) {
   const std::string processes =
-      self.is_multi_process() ? fmt::format(", process {} of {}", self.process_index(), self.process_count()) : "";
+      self.is_multi_process() ? fmt::format(", process {} of {}", self.process_index().number(), self.process_count())
+                              : "";
   return fmt::format("<Client of {} {} device{}{}{}>", self.device_count(), self.platform(),
                      self.device_count() == 1 ? "" : "s", processes, self.is_closed() ? ", closed" : "");
 }
 
-py::list devices_of_process(Client& self, int64_t process) {
+py::list devices_of_process(Client& self, ProcessIndex process) {
   self.check_process(process, "local_devices");
   const py::tuple all = devices_of(self.shared_from_this());
   if (!self.is_multi_process()) return py::list(all);
@@ -89,10 +90,9 @@ void bind_devices_of_client(py::class_<Client, std::shared_ptr<Client>>& client)
       .def(
           "local_devices",
           [](Client& self, const py::typing::Optional<py::int_>& process_index) {
-            const int64_t process = process_index.is_none()
-                                        ? self.process_index()
-                                        : index_from_python(process_index, "Client.local_devices", "process_index");
-            return devices_of_process(self, process);
+            if (process_index.is_none()) return devices_of_process(self, self.process_index());
+            const int64_t number = index_from_python(process_index, "Client.local_devices", "process_index");
+            return devices_of_process(self, ProcessIndex(number));
           },
           py::arg("process_index") = py::none(),
           R"(Returns a new list of the devices of one process, by default this process, in order of id.
@@ -108,9 +108,9 @@ Raises:
       .def(
           "process_host",
           [](const Client& self, const IntArgument& process_index) {
-            const int64_t process = index_from_python(process_index, "Client.process_host", "process_index");
+            const ProcessIndex process(index_from_python(process_index, "Client.process_host", "process_index"));
             self.check_process(process, "process_host");
-            return self.is_multi_process() ? self.process(static_cast<int>(process)).host : std::string();
+            return self.is_multi_process() ? self.process(process).host : std::string();
           },
           py::arg("process_index"),
           R"(Returns the host name of the machine that a process runs on; "" in a world of one process.
@@ -118,8 +118,12 @@ Raises:
 Raises:
     ValueError: The process does not exist.
 )")
-      .def("process_index", by_reference(&Client::process_index), "Returns the rank of this process.")
-      .def("host_id", by_reference(&Client::process_index), "Returns process_index(). This is its older name.")
+      .def(
+          "process_index", [](const Client& self) { return self.process_index().number(); },
+          "Returns the rank of this process.")
+      .def(
+          "host_id", [](const Client& self) { return self.process_index().number(); },
+          "Returns process_index(), of which this is the older name.")
       .def(
           "device_from_local_hardware_id",
           [](const Client& self, const IntArgument& id) {

@@ -24,7 +24,7 @@ void check_addressable(const Device& device, const char* operation) {
   if (device.is_addressable()) return;
   throw_error<NotAddressable>(
       "{}: {} belongs to process {}; expected a device of this process, {}; call it in that process", operation,
-      device.to_string(), device.process_index(), device.client().process_index());
+      device.to_string(), device.process_index().number(), device.client().process_index().number());
 }
 
 py::dict memory_stats(const Device& self) {
@@ -94,9 +94,12 @@ Example:
                              "Name of the platform: \"cpu\", and for devices of a cluster also \"tpu\" or \"gpu\".")
       .def_property_readonly("device_kind", by_reference(&Device::device_kind),
                              "Name of the hardware, such as \"cpu\" or \"TPU v5p\".")
-      .def_property_readonly("process_index", by_reference(&Device::process_index),
-                             "Rank of the process that owns the device.")
-      .def_property_readonly("host_id", by_reference(&Device::process_index), "The older name of process_index.")
+      .def_property_readonly(
+          "process_index", [](const Device& self) { return self.process_index().number(); },
+          "Rank of the process that owns the device.")
+      .def_property_readonly(
+          "host_id", [](const Device& self) { return self.process_index().number(); },
+          "The older name of process_index.")
       .def_property_readonly(
           "coords",
           [](const Device& self) {

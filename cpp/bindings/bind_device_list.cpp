@@ -121,7 +121,7 @@ Example:
               throw_error(
                   "addressable_device_list: no device of the list belongs to this process, {}; expected at least one; "
                   "see process_indices",
-                  list.client()->process_index());
+                  list.client()->process_index().number());
             }
             return py::cast(
                 std::const_pointer_cast<DeviceList>(DeviceList::make(addressable, "addressable_device_list")));
@@ -132,7 +132,7 @@ Example:
           "process_indices",
           [](const DeviceList& self) {
             py::set result;
-            for (const int process : self.processes()) result.add(py::int_(process));
+            for (const ProcessIndex process : self.processes()) result.add(py::int_(process.number()));
             return result;
           },
           "Ranks of the processes that own the devices (set of int).")

@@ -121,7 +121,9 @@ Example:
     ...     ad.devices()[1].addressable_memories()
     [CPU_DEVICE_3, PINNED_HOST_4, UNPINNED_HOST_5]
 )")
-      .def_property_readonly("process_index", by_reference(&Memory::process_index), "Rank of the process that owns it.")
+      .def_property_readonly(
+          "process_index", [](const Memory& self) { return self.process_index().number(); },
+          "Rank of the process that owns it.")
       .def_property_readonly("platform", by_reference(&Memory::platform), "Name of the platform, such as \"cpu\".")
       .def_property_readonly(
           "kind", [](const Memory& self) { return std::string(to_string(self.kind())); },

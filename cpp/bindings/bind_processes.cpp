@@ -73,7 +73,7 @@ Without a machine, it describes the devices of the base client.
   internal.def(
       "join_world",
       [](const std::vector<ProcessTuple>& processes, int process_index) {
-        return joined([&] { return join_cpus(processes_from(processes), process_index); });
+        return joined([&] { return join_cpus(processes_from(processes), ProcessIndex(process_index)); });
       },
       py::arg("processes"), py::arg("process_index"),
       "Creates the base client with the devices of all processes, from what describe_process returned in "
@@ -85,7 +85,7 @@ Without a machine, it describes the devices of the base client.
         ClientOptions options;
         options.backend = backend.value_or(nullptr);
         options.processes = processes_from(processes);
-        options.process_index = process_index;
+        options.process_index = ProcessIndex(process_index);
         if (process_index >= 0 && static_cast<size_t>(process_index) < processes.size()) {
           options.num_devices = options.processes[static_cast<size_t>(process_index)].num_devices;
         }
@@ -126,8 +126,9 @@ void bind_jobs_of_gpus(py::module_& module) {
   internal.def(
       "join_gpu_world",
       [](const std::vector<ProcessTuple>& processes, int process_index, const std::vector<int>& ordinals) {
-        return joined(
-            [&] { return join_gpus(processes_from(processes), process_index, make_cuda_backend(1, ordinals)); });
+        return joined([&] {
+          return join_gpus(processes_from(processes), ProcessIndex(process_index), make_cuda_backend(1, ordinals));
+        });
       },
       py::arg("processes"), py::arg("process_index"), py::arg("ordinals"),
       "Creates the base client with the GPUs of all processes, from what describe_gpus returned in each "

@@ -2,7 +2,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <map>
+#include <optional>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/sharding/named_sharding.h"
@@ -186,7 +190,14 @@ void bind_process_rows(py::module_& module) {
       "process_groups",
       [](const Sharding& sharding, int64_t ndim, const std::string& operation) {
         check_has_devices(sharding, operation);
-        return process_groups(sharding, ndim, operation);
+        std::vector<std::optional<std::vector<std::vector<int64_t>>>> result;
+        for (const std::optional<RowHolders>& groups : process_groups(sharding, ndim, operation)) {
+          auto& found = result.emplace_back();
+          if (!groups) continue;
+          found.emplace();
+          for (const std::vector<ProcessIndex>& group : *groups) found->push_back(numbers(group));
+        }
+        return result;
       },
       py::arg("sharding"), py::arg("ndim"), py::arg("operation"),
       R"(Returns, for each dimension, the groups of processes that hold the same parts of it.
@@ -197,7 +208,11 @@ The entry of a dimension is None if processes hold different numbers of parts of
       "process_parts",
       [](const Sharding& sharding, py::handle shape, const std::string& operation) {
         check_has_devices(sharding, operation);
-        return process_parts(sharding, dims_from_python(shape, operation, "shape"), operation);
+        std::map<int64_t, std::vector<std::vector<Rows>>> result;
+        for (auto& [process, parts] : process_parts(sharding, dims_from_python(shape, operation, "shape"), operation)) {
+          result.emplace(process.number(), std::move(parts));
+        }
+        return result;
       },
       py::arg("sharding"), py::arg("shape"), py::arg("operation"),
       R"(Returns a dict of process to the distinct parts that it holds of each dimension.

@@ -147,7 +147,7 @@ py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
     if (buffer.is_none()) {
       throw_error<NotAddressable>(
           "{}: position {} of {} belongs to another process than this one, {}; expected a position of this process",
-          kReading, position, sharding.to_string(), sharding.devices()->client()->process_index());
+          kReading, position, sharding.to_string(), sharding.devices()->client()->process_index().number());
     }
     result[i] = buffer.number();
   }

@@ -38,12 +38,12 @@ TraceKind kind_from_name(const std::string& name) {
 }
 
 // The fields of TraceEvent in their order.
-using EventRow = std::tuple<std::string, int, std::string, int64_t, std::string, std::string, int64_t, int64_t, int64_t,
-                            int64_t, int64_t, uint64_t, std::string, int>;
+using EventRow = std::tuple<std::string, int64_t, std::string, int64_t, std::string, std::string, int64_t, int64_t,
+                            int64_t, int64_t, int64_t, uint64_t, std::string, int>;
 
 EventRow row_of(const TraceEvent& event) {
   return {kKinds[static_cast<size_t>(event.kind)],
-          event.process,
+          event.process.number(),
           event.device,
           event.thread,
           event.name,
@@ -62,7 +62,7 @@ TraceEvent event_of(const EventRow& row) {
   const auto& [kind, process, device, thread, name, detail, begin_ns, end_ns, busy_ns, planned, moved, meeting, file,
                line] = row;
   return {kind_from_name(kind),
-          process,
+          ProcessIndex(process),
           device,
           thread,
           name,
@@ -77,11 +77,11 @@ TraceEvent event_of(const EventRow& row) {
           line};
 }
 
-void trace_event(const std::string& kind, std::string name, std::string detail, int64_t begin_ns, int process,
+void trace_event(const std::string& kind, std::string name, std::string detail, int64_t begin_ns, int64_t process,
                  int64_t bytes, uint64_t meeting) {
   if (!is_recorded(Recorded::kSpans)) return;
   TraceEvent event{.kind = kind_from_name(kind),
-                   .process = process,
+                   .process = ProcessIndex(process),
                    .name = std::move(name),
                    .detail = std::move(detail),
                    .begin_ns = begin_ns};
@@ -97,14 +97,15 @@ void trace_event(const std::string& kind, std::string name, std::string detail, 
 
 void trace_collective(const Rendezvous& rendezvous, int64_t position, const std::string& name,
                       const std::string& operation, const std::vector<std::pair<std::string, std::string>>& members,
-                      int process, uint64_t meeting) {
+                      int64_t process, uint64_t meeting) {
   const std::vector<Rendezvous::ArrivalTime> times = rendezvous.arrival_times(position);
   if (meeting == 0) meeting = new_trace_meeting();
   const int64_t end_ns = clock_ns();
   for (const Rendezvous::ArrivalTime& time : times) {
     if (time.arrived_ns == 0 || time.participant >= static_cast<int64_t>(members.size())) continue;
     const auto& [device, site] = members[static_cast<size_t>(time.participant)];
-    TraceEvent event{.kind = TraceKind::kCollective, .process = process, .device = device, .thread = time.thread};
+    TraceEvent event{
+        .kind = TraceKind::kCollective, .process = ProcessIndex(process), .device = device, .thread = time.thread};
     event.name = name;
     event.detail = operation;
     event.begin_ns = time.arrived_ns;
@@ -146,7 +147,9 @@ void bind_trace(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   py::class_<TraceRecording>(internal, "TraceRecording",
                              "Records events of this process, and memory of the current world's devices, until stop().")
-      .def(py::init([](int process) { return std::make_unique<TraceRecording>(process, current_client()); }),
+      .def(py::init([](int64_t process) {
+             return std::make_unique<TraceRecording>(ProcessIndex(process), current_client());
+           }),
            py::arg("process"))
       .def("stop", by_reference(&TraceRecording::stop), "Ends the recording. A second call does nothing.")
       .def(
@@ -166,7 +169,7 @@ moved bytes, meeting, file, line), with times in ns.
           [](const TraceRecording& self) {
             py::list rows;
             for (const TraceMemory& value : self.memory())
-              rows.append(py::make_tuple(value.process, value.device, value.time_ns, value.bytes));
+              rows.append(py::make_tuple(value.process.number(), value.device, value.time_ns, value.bytes));
             return rows;
           },
           "Returns rows of (process, device, time in ns, bytes of arrays from that time on).")
@@ -178,8 +181,9 @@ moved bytes, meeting, file, line), with times in ns.
       "trace_begin", [] { return recorded_begin_ns(Recorded::kSpans); },
       "Returns the time in ns while a trace is open, else 0.");
   internal.def("trace_clock", [] { return clock_ns(); }, "Returns the time in ns.");
-  internal.def("set_trace_process", &set_trace_process, py::arg("process"),
-               "Sets the process of this thread's events; -1 for the process of the trace.");
+  internal.def(
+      "set_trace_process", [](int64_t process) { set_trace_process(ProcessIndex(process)); }, py::arg("process"),
+      "Sets the process of events of this thread; -1 for that of the trace.");
   internal.def("trace_event", &trace_event, py::arg("kind"), py::arg("name"), py::arg("detail"), py::arg("begin"),
                py::arg("process") = -1, py::arg("bytes") = 0, py::arg("meeting") = 0,
                "Adds an event that ends now to open traces, with the line of the program.");

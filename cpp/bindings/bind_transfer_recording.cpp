@@ -64,7 +64,7 @@ void host_element(const ArrayRef& array, const std::string& operation) {
   const Sharding& sharding = *array->sharding();
   const Device& device = sharding.device(sharding.devices()->addressable_position(0));
   const Client& client = *sharding.devices()->client();
-  RecordedTransfer transfer{TransferDirection::kDeviceToHost, client.is_multi_process() ? client.process_index() : 0};
+  RecordedTransfer transfer{TransferDirection::kDeviceToHost, client.process_index()};
   transfer.add(RouteEnd::of(device, sharding.memory_kind()), RouteEnd::host(), itemsize(array->dtype()));
   transfer.commit();
 }

@@ -38,8 +38,12 @@ class PythonExchange final : public Exchange {
   void begin(const std::string& identity) override {
     with_gil([&] { call_method(exchange_, "begin", py::str(identity)); });
   }
-  void send(BufferRef memory, int64_t bytes, int peer) override { start("send", std::move(memory), bytes, peer); }
-  void receive(BufferRef memory, int64_t bytes, int peer) override { start("receive", std::move(memory), bytes, peer); }
+  void send(BufferRef memory, int64_t bytes, ProcessIndex peer) override {
+    start("send", std::move(memory), bytes, peer);
+  }
+  void receive(BufferRef memory, int64_t bytes, ProcessIndex peer) override {
+    start("receive", std::move(memory), bytes, peer);
+  }
   std::vector<int64_t> wait_some() override {
     return with_gil([&] { return call_method(exchange_, "wait_some").cast<std::vector<int64_t>>(); });
   }
@@ -54,10 +58,10 @@ class PythonExchange final : public Exchange {
   }
 
  private:
-  void start(const char* method, BufferRef memory, int64_t bytes, int peer) {
+  void start(const char* method, BufferRef memory, int64_t bytes, ProcessIndex peer) {
     with_gil([&] {
       const py::object view = ndarray_of_buffer(std::move(memory), Dims{bytes}, Dims{1}, DType::kUInt8, true);
-      call_method(exchange_, method, view, py::int_(peer));
+      call_method(exchange_, method, view, py::int_(peer.number()));
     });
   }
 
@@ -92,7 +96,7 @@ class PythonTransport final : public Transport {
   template <class... Arguments>
   static py::object call(const char* function, const JointOperation& operation, const Arguments&... arguments) {
     return call_python(python_modules::kExchange, function, py::cast(operation.client), py::str(operation.text),
-                       py::cast(operation.processes), arguments...);
+                       py::cast(numbers(operation.processes)), arguments...);
   }
 };
 

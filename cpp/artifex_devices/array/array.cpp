@@ -78,7 +78,7 @@ ArrayRef Array::shard_data(Position position) {
     throw_error<NotAddressable>(
         "shard_data: the shard on {} is in process {}; expected a device of this process, {}; call it in that process, "
         "or gather the value by multihost_utils.process_allgather",
-        owner.to_string(), owner.process_index(), owner.client().process_index());
+        owner.to_string(), owner.process_index().number(), owner.client().process_index().number());
   }
   return make(sharding_->domains(shape_, "shard_data").domain(position).shape, dtype_,
               SingleDeviceSharding::make(&owner, sharding_->memory_kind()), storage_, is_shard() ? position_ : position,
@@ -106,7 +106,7 @@ void Array::fail_not_addressable(std::string_view operation) const {
       "than this one, {}; expected every part in each process that has one; gather it in all processes by "
       "multihost_utils.process_allgather(x), or look at x.addressable_shards",
       operation, artifex_devices::to_string(shape_), name(dtype_), devices.size() - devices.addressable_count(),
-      devices.size(), devices.client()->process_index());
+      devices.size(), devices.client()->process_index().number());
 }
 
 bool Array::is_ready() const {

@@ -98,6 +98,15 @@ class IdVector {
   Values values_;
 };
 
+/// The numbers of ids, for text and for Python.
+template <class I>
+std::vector<int64_t> numbers(const std::vector<I>& ids) {
+  std::vector<int64_t> result;
+  result.reserve(ids.size());
+  for (const I id : ids) result.push_back(id.number());
+  return result;
+}
+
 /// A place in the order of a sharding's devices.
 using Position = Id<struct PositionTag>;
 /// A part of a sharded array, counted in row-major order.
@@ -108,6 +117,8 @@ using BufferId = Id<struct BufferTag>;
 using PlaceId = Id<struct PlaceTag>;
 /// A memory of a client's devices, counted over all processes.
 using ArenaIndex = Id<struct ArenaTag>;
+/// A process of a job, as `Device::process_index` numbers them.
+using ProcessIndex = Id<struct ProcessTag>;
 /// A lane of the worker pool.
 using LaneId = Id<struct LaneTag>;
 

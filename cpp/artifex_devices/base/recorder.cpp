@@ -14,7 +14,7 @@ namespace {
 
 constinit Mutex<"recorder"> g_recorder_mutex;
 constinit std::atomic<uint64_t> g_trace_meetings{0};
-thread_local int t_trace_process = -1;
+thread_local ProcessIndex t_trace_process;
 
 // Never destroyed: a sink may outlive static destruction.
 std::vector<RecorderSink*>& g_sinks = *new std::vector<RecorderSink*>;
@@ -64,7 +64,7 @@ void RecorderSink::sum_up_locked() noexcept {
 }
 
 void record(TraceEvent event) noexcept {
-  if (event.process < 0) event.process = t_trace_process;
+  if (event.process.is_none()) event.process = t_trace_process;
   if (event.thread == 0) event.thread = trace_thread();
   Recorder::give(event);
 }
@@ -75,7 +75,7 @@ void record(const MemoryChange& change) noexcept { Recorder::give(change); }
 
 int64_t trace_thread() noexcept { return static_cast<int64_t>(::syscall(SYS_gettid)); }
 
-void set_trace_process(int process) noexcept { t_trace_process = process; }
+void set_trace_process(ProcessIndex process) noexcept { t_trace_process = process; }
 
 uint64_t new_trace_meeting() noexcept { return g_trace_meetings.fetch_add(1, std::memory_order_relaxed) + 1; }
 

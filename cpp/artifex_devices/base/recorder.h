@@ -9,6 +9,7 @@
 #include <string>
 
 #include "artifex_devices/base/clock.h"
+#include "artifex_devices/base/id.h"
 #include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
@@ -20,14 +21,14 @@ struct TraceEvent {
   static constexpr uint64_t kSharedMeeting = uint64_t{1} << 62;  // in numbers that are the same in all processes
 
   TraceKind kind = TraceKind::kSpan;
-  int process = -1;         // -1: the thread's or the recording's process
-  std::string device = {};  // "gpu:3"; "" for an event of a thread
-  int64_t thread = 0;       // thread id of the operating system
-  std::string name = {};    // "psum float32(8,) over x"
-  std::string detail = {};  // "host -> gpu:3", or the processes of a meeting
-  int64_t begin_ns = 0;     // of a participant of a collective: its arrival
-  int64_t end_ns = 0;       // 0 while it lasts
-  int64_t busy_ns = 0;      // of a participant: how long it ran before its arrival, without waiting times
+  ProcessIndex process = {};  // none: the thread's or the recording's process
+  std::string device = {};    // "gpu:3"; "" for an event of a thread
+  int64_t thread = 0;         // thread id of the operating system
+  std::string name = {};      // "psum float32(8,) over x"
+  std::string detail = {};    // "host -> gpu:3", or the processes of a meeting
+  int64_t begin_ns = 0;       // of a participant of a collective: its arrival
+  int64_t end_ns = 0;         // 0 while it lasts
+  int64_t busy_ns = 0;        // of a participant: how long it ran before its arrival, without waiting times
   int64_t planned_bytes = 0;
   int64_t moved_bytes = 0;  // known at the end
   uint64_t meeting = 0;     // equal for all events of a meeting, in all processes with kSharedMeeting; 0: none
@@ -94,7 +95,7 @@ inline int64_t recorded_begin_ns(Recorded what) noexcept { return is_recorded(wh
 /// Returns the operating system's id of this thread.
 int64_t trace_thread() noexcept;
 /// Sets the process of this thread's events; -1 for the recording's process. Each simulated process has its own thread.
-void set_trace_process(int process) noexcept;
+void set_trace_process(ProcessIndex process) noexcept;
 /// Returns a number for `TraceEvent::meeting` that this process has not used.
 uint64_t new_trace_meeting() noexcept;
 

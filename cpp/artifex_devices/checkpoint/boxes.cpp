@@ -104,10 +104,10 @@ std::vector<IndexDomain> join_boxes(std::vector<IndexDomain> boxes) {
   return boxes;
 }
 
-std::vector<IndexDomain> owned_boxes(const Sharding& sharding, const Dims& shape, int64_t process) {
+std::vector<IndexDomain> owned_boxes(const Sharding& sharding, const Dims& shape, ProcessIndex process) {
   if (sharding.is_fully_addressable()) return {IndexDomain{Dims(shape.size(), 0), shape}};
   const ShardDomains domains = sharding.domains(shape, "checkpoint.save");
-  std::vector<std::pair<TileId, int64_t>> holders;  // (tile, process)
+  std::vector<std::pair<TileId, ProcessIndex>> holders;
   holders.reserve(sharding.num_devices());
   for (const Position p : sharding.positions()) {
     holders.emplace_back(sharding.grid().tile(p), sharding.device(p).process_index());

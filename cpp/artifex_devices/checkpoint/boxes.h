@@ -44,6 +44,6 @@ std::optional<IndexDomain> part_of_box(IndexDomain box, int64_t index, int64_t c
 
 /// The boxes of an array that `process` writes: no element belongs to two processes, and processes that hold the same
 /// tile share it evenly. An array of one process is one box, even if it is empty.
-std::vector<IndexDomain> owned_boxes(const Sharding& sharding, const Dims& shape, int64_t process);
+std::vector<IndexDomain> owned_boxes(const Sharding& sharding, const Dims& shape, ProcessIndex process);
 
 }  // namespace artifex_devices

@@ -16,7 +16,7 @@ namespace artifex_devices {
 /// The files of one part while they are written.
 class SavePart::Writer {
  public:
-  Writer(SavePart& part, const std::string& folder, const std::vector<std::string>& names, int64_t process)
+  Writer(SavePart& part, const std::string& folder, const std::vector<std::string>& names, ProcessIndex process)
       : part_(part), folder_(folder), names_(names), process_(process), buffers_(WorkerPool::process().max_workers()) {
     size_t files = 0;
     for (const Entry& entry : part.entries_) files = std::max(files, entry.boxes.size());
@@ -56,8 +56,8 @@ class SavePart::Writer {
   };
 
   void add_file(size_t number, size_t count, const std::vector<const Entry*>& order) {
-    const std::string path =
-        fmt::format("{}/shard-{:05}-model-{:05}-of-{:05}.safetensors", folder_, process_ + 1, number + 1, count);
+    const std::string path = fmt::format("{}/shard-{:05}-model-{:05}-of-{:05}.safetensors", folder_,
+                                         process_.number() + 1, number + 1, count);
     const size_t first = tensors_.size();
     int64_t offset = 0;
     for (const Entry* entry : order) {
@@ -119,7 +119,7 @@ class SavePart::Writer {
   SavePart& part_;
   const std::string& folder_;
   const std::vector<std::string>& names_;
-  int64_t process_;
+  ProcessIndex process_;
   PieceBuffers buffers_;
   std::vector<Tensor> tensors_;
   std::vector<OpenFile> files_;
@@ -160,7 +160,7 @@ void SavePart::add(size_t leaf, DType dtype, Dims shape, std::optional<IndexDoma
   entries_.push_back({leaf, dtype, std::move(shape), std::move(boxes), {}, std::move(load)});
 }
 
-void SavePart::write(const std::string& folder, const std::vector<std::string>& names, int64_t process) {
+void SavePart::write(const std::string& folder, const std::vector<std::string>& names, ProcessIndex process) {
   entries_.reserve(entries_.size() + arrays_.size());
   for (const auto& [leaf, array, buffers] : arrays_) {
     wait_for(array->ready_event());  // the caller may have deleted the array

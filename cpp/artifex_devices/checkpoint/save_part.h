@@ -40,7 +40,7 @@ class SavePart {
   /// Waits for the arrays, then writes the files of process `process` into `folder`, where they must not exist, and
   /// waits for the storage. `names` has the name of each leaf. Uses the workers; interruptible. Throws FileError,
   /// Interrupted, and the errors of the arrays.
-  void write(const std::string& folder, const std::vector<std::string>& names, int64_t process);
+  void write(const std::string& folder, const std::vector<std::string>& names, ProcessIndex process);
 
  private:
   struct HeldArray {

@@ -167,7 +167,7 @@ ProcessInfo describe_base_client() {
   return Client::describe(*Machine::live(), base.count ? base.count : count_from_environment());
 }
 
-ClientRef join_cpus(std::vector<ProcessInfo> processes, int process_index) {
+ClientRef join_cpus(std::vector<ProcessInfo> processes, ProcessIndex process_index) {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
   if (base.made || base.replacing) {
@@ -184,7 +184,7 @@ ClientRef join_cpus(std::vector<ProcessInfo> processes, int process_index) {
   return base.made;
 }
 
-ClientRef join_gpus(std::vector<ProcessInfo> processes, int process_index, BackendRef own) {
+ClientRef join_gpus(std::vector<ProcessInfo> processes, ProcessIndex process_index, BackendRef own) {
   BaseState& base = state();
   const std::lock_guard lock(base.mutex);
   if (base.gpu) {
@@ -194,8 +194,8 @@ ClientRef join_gpus(std::vector<ProcessInfo> processes, int process_index, Backe
   }
   ClientOptions options;
   options.backend = std::move(own);
-  if (process_index >= 0 && static_cast<size_t>(process_index) < processes.size()) {
-    options.num_devices = processes[static_cast<size_t>(process_index)].num_devices;
+  if (!process_index.is_none() && process_index.number() < std::ssize(processes)) {
+    options.num_devices = processes[process_index.number()].num_devices;
   }
   options.allocator = AllocatorOptions::from_environment();
   options.processes = std::move(processes);

@@ -34,9 +34,9 @@ bool base_is_replaced() noexcept;
 ProcessInfo describe_base_client();
 /// Creates the base client with the devices of all `processes`. Throws Unavailable if there is a base client already,
 /// and as Client::make.
-ClientRef join_cpus(std::vector<ProcessInfo> processes, int process_index);
+ClientRef join_cpus(std::vector<ProcessInfo> processes, ProcessIndex process_index);
 /// Creates gpu_client() with the GPUs of all `processes`, and makes it the base client; `own` has the GPUs of this
 /// process. Throws Unavailable if a base client exists, and as Client::make.
-ClientRef join_gpus(std::vector<ProcessInfo> processes, int process_index, BackendRef own);
+ClientRef join_gpus(std::vector<ProcessInfo> processes, ProcessIndex process_index, BackendRef own);
 
 }  // namespace artifex_devices

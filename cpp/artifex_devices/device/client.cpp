@@ -93,15 +93,16 @@ void check_count(int64_t count) {
 }
 
 /// Checks the list of processes, especially the entry of this process. Returns the number of all devices.
-int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, const ProcessInfo& expected) {
-  const auto count = static_cast<int>(processes.size());
-  if (own < 0 || own >= count) {
-    throw_error("make_client: process_index is {}; expected 0 to {}, one of the {} processes; number them from 0", own,
-                count - 1, count);
+int64_t check_processes(const IdVector<ProcessIndex, ProcessInfo>& processes, ProcessIndex own,
+                        const ProcessInfo& expected) {
+  const int64_t count = processes.size();
+  if (own.is_none() || own.number() >= count) {
+    throw_error("make_client: process_index is {}; expected 0 to {}, one of the {} processes; number them from 0",
+                own.number(), count - 1, count);
   }
   int64_t devices = 0;
-  for (int p = 0; p < count; ++p) {
-    const ProcessInfo& info = processes[static_cast<size_t>(p)];
+  for (const ProcessIndex p : processes.ids()) {
+    const ProcessInfo& info = processes[p];
     check_count(info.num_devices);
     devices += info.num_devices;
     check_count(devices);
@@ -109,25 +110,25 @@ int64_t check_processes(const std::vector<ProcessInfo>& processes, int own, cons
       throw_error(
           "make_client: process {} is described by {} CPU domains and {} memories; expected at least one domain, and a "
           "number of bytes for each memory that they name; take what Client::describe makes there",
-          p, info.domains.size(), info.arena_memory_bytes.size());
+          p.number(), info.domains.size(), info.arena_memory_bytes.size());
     }
   }
-  for (int p = 0; p < count; ++p) {
-    const ProcessInfo& info = processes[static_cast<size_t>(p)];
+  for (const ProcessIndex p : processes.ids()) {
+    const ProcessInfo& info = processes[p];
     const size_t facts = expected.devices.empty() ? 0 : static_cast<size_t>(info.num_devices);
     if (info.devices.size() == facts) continue;
     throw_error(
         "make_client: process {} describes {} of {} devices with memory of their own; expected {}; take what "
         "Client::describe makes there with the same backend",
-        p, info.devices.size(), info.num_devices, facts);
+        p.number(), info.devices.size(), info.num_devices, facts);
   }
-  const ProcessInfo& mine = processes[static_cast<size_t>(own)];
+  const ProcessInfo& mine = processes[own];
   if (mine.num_devices != expected.num_devices || mine.domains != expected.domains ||
       mine.devices != expected.devices) {
     throw_error(
         "make_client: process {}, which is this one, is described as {} devices on {} CPU domains; expected {} on {}, "
         "as they are here; take what Client::describe makes in this process",
-        own, mine.num_devices, mine.domains.size(), expected.num_devices, expected.domains.size());
+        own.number(), mine.num_devices, mine.domains.size(), expected.num_devices, expected.domains.size());
   }
   return devices;
 }
@@ -164,8 +165,8 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   if (!machine) throw_error("make_client: the machine is null; give one of Machine::live, from_xml or from_synthetic");
   const BackendRef backend = options.backend ? options.backend : default_backend(*machine);
   const ProcessInfo own = describe(*machine, options.num_devices, backend.get());
-  const int64_t count =
-      options.processes.empty() ? own.num_devices : check_processes(options.processes, options.process_index, own);
+  IdVector<ProcessIndex, ProcessInfo> processes(options.processes);
+  const int64_t count = processes.empty() ? own.num_devices : check_processes(processes, options.process_index, own);
   if (options.bytes_limit && *options.bytes_limit < 0) {
     throw_error("make_client: bytes_limit is {}; expected a number of bytes, 0 or more, or none for no limit",
                 *options.bytes_limit);
@@ -185,16 +186,16 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   client->compile_only_ = options.compile_only;
   client->executor_ = executor_for(backend, options);
   client->machine_ = std::move(machine);
-  client->process_index_ = options.processes.empty() ? 0 : options.process_index;
-  client->processes_ = options.processes;
+  client->process_index_ = processes.empty() ? ProcessIndex(0) : options.process_index;
+  client->processes_ = std::move(processes);
   client->devices_.reset(new Device[static_cast<size_t>(count)]);
   if (options.processes.empty()) {
-    client->add_devices(own, 0, options);
+    client->add_devices(own, ProcessIndex(0), options);
   } else {
     std::unordered_map<std::string_view, int> first_of_host;
-    for (int p = 0; p < client->process_count(); ++p) {
+    for (const ProcessIndex p : client->processes_.ids()) {
       const ProcessInfo& info = client->process(p);
-      client->host_of_process_.push_back(first_of_host.try_emplace(info.host, p).first->second);
+      client->host_of_process_.push_back(first_of_host.try_emplace(info.host, p.number()).first->second);
       client->add_devices(info, p, options);
     }
   }
@@ -210,7 +211,7 @@ std::shared_ptr<Client> Client::make(std::shared_ptr<const Machine> machine, con
   return client;
 }
 
-void Client::add_devices(const ProcessInfo& info, int process, const ClientOptions& options) {
+void Client::add_devices(const ProcessInfo& info, ProcessIndex process, const ClientOptions& options) {
   const Memories memories = memories_of(info.domains);
   const bool is_here = process == process_index_;
   const AllocatorKind allocator = options.allocator ? options.allocator->kind : AllocatorKind::kDefault;
@@ -255,7 +256,7 @@ void Client::add_devices(const ProcessInfo& info, int process, const ClientOptio
     if (cluster) {
       const ClusterPlace place = cluster->place_of(device.id_);
       device.local_id_ = place.local_id;
-      device.process_index_ = static_cast<int>(place.process);
+      device.process_index_ = ProcessIndex(place.process);
     }
     device.addressable_ = is_here;
     device.domain_ = static_cast<int>(domain_of(i));
@@ -302,10 +303,10 @@ Device* Client::local_device(int64_t local_hardware_id) const {
   return device(first_local_ + local_hardware_id);
 }
 
-void Client::check_process(int64_t index, std::string_view operation) const {
-  if (index >= 0 && index < process_count()) return;
+void Client::check_process(ProcessIndex index, std::string_view operation) const {
+  if (!index.is_none() && index.number() < process_count()) return;
   throw_error("{}: process_index names no process; expected {}, got {}; leave it out for this process", operation,
-              is_multi_process() ? fmt::format("0 to {}", process_count() - 1) : "0, the only one", index);
+              is_multi_process() ? fmt::format("0 to {}", process_count() - 1) : "0, the only one", index.number());
 }
 
 }  // namespace artifex_devices

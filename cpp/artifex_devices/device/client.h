@@ -43,7 +43,7 @@ class Device {
   ~Device();
   int64_t id() const noexcept { return id_; }
   Client& client() const noexcept { return *client_; }
-  int process_index() const noexcept { return process_index_; }
+  ProcessIndex process_index() const noexcept { return process_index_; }
   /// Returns whether the device belongs to this process. Others are members of meshes, but have no memory here.
   bool is_addressable() const noexcept { return addressable_; }
   /// Index among the devices of its process.
@@ -55,7 +55,7 @@ class Device {
 
   /// Cores and NUMA nodes (logical indexes, the default node first) of the device's CPU domain.
   const CpuDomain& domain() const noexcept;
-  LaneId lane() const noexcept { return LaneId(domain_); }  // there is one for each domain of this machine
+  LaneId lane() const noexcept { return LaneId(domain_); }  // of the worker pool, one for each CPU domain
   /// Index of the device's memory in the client: devices with equal indexes share it. Memories of other processes have
   /// an index only.
   ArenaIndex arena_index() const noexcept { return arena_; }
@@ -107,7 +107,7 @@ class Device {
   Client* client_ = nullptr;
   int64_t id_ = 0;
   int64_t local_id_ = 0;
-  int process_index_ = 0;
+  ProcessIndex process_index_;
   bool addressable_ = true;
   int domain_ = 0;
   ArenaIndex arena_;
@@ -133,9 +133,9 @@ struct ClientOptions {
   std::optional<AllocatorOptions> allocator = std::nullopt;  // nothing: cached, no limit, no preallocation
   bool asynchronous = true;                                  // false: all copies finish before their call returns
   std::optional<uint64_t> seed = std::nullopt;               // copies wait for a DeferredExecutor
-  std::vector<ProcessInfo> processes = {};  // all processes that share the world; empty: only this process
-  int process_index = 0;                    // index of this process
-  BackendRef backend = nullptr;             // nothing: CPU devices, or devices of the cluster `machine`
+  std::vector<ProcessInfo> processes = {};       // all processes that share the world; empty: only this process
+  ProcessIndex process_index = ProcessIndex(0);  // of this process
+  BackendRef backend = nullptr;                  // nothing: CPU devices, or devices of the cluster `machine`
 };
 
 /// A set of devices. Immutable except for its devices' counters. Objects on its devices keep it alive.
@@ -156,17 +156,15 @@ class Client : public std::enable_shared_from_this<Client> {
   /// Whether copies between devices and to the host run when a thread waits, in an order drawn from a seed. New memory
   /// is filled with a pattern; a read that comes too early then returns wrong data.
   bool defers_copies() const noexcept { return executor_->is_deferred(); }
-  int process_index() const noexcept { return process_index_; }
+  ProcessIndex process_index() const noexcept { return process_index_; }
   int process_count() const noexcept { return std::max(static_cast<int>(processes_.size()), 1); }
   bool is_multi_process() const noexcept { return processes_.size() > 1; }
   /// Only for a client of several processes.
-  const ProcessInfo& process(int index) const noexcept { return processes_[static_cast<size_t>(index)]; }
+  const ProcessInfo& process(ProcessIndex index) const noexcept { return processes_[index]; }
   /// Throws InvalidArgument for a process that this world does not have; `operation` begins the message.
-  void check_process(int64_t index, std::string_view operation) const;
+  void check_process(ProcessIndex index, std::string_view operation) const;
   /// Returns the host of a process; equal numbers mean the same machine.
-  int host_of_process(int index) const noexcept {
-    return processes_.empty() ? 0 : host_of_process_[static_cast<size_t>(index)];
-  }
+  int host_of_process(ProcessIndex index) const noexcept { return processes_.empty() ? 0 : host_of_process_[index]; }
   /// Returns the entry of a process with `num_devices` devices (nothing: Backend::device_count) on `machine`;
   /// `backend`: what the devices are; null: the CPU's.
   static ProcessInfo describe(const Machine& machine, std::optional<int64_t> num_devices,
@@ -215,7 +213,7 @@ class Client : public std::enable_shared_from_this<Client> {
 
  private:
   Client() = default;
-  void add_devices(const ProcessInfo& info, int process, const ClientOptions& options);
+  void add_devices(const ProcessInfo& info, ProcessIndex process, const ClientOptions& options);
   /// Applies the fraction in the options, and preallocates.
   void set_limits(const AllocatorOptions& allocator);
 
@@ -230,9 +228,9 @@ class Client : public std::enable_shared_from_this<Client> {
   int64_t count_ = 0;
   int64_t first_local_ = 0;
   int64_t local_count_ = 0;
-  int process_index_ = 0;
-  std::vector<ProcessInfo> processes_;  // empty: this process only
-  std::vector<int> host_of_process_;
+  ProcessIndex process_index_;
+  IdVector<ProcessIndex, ProcessInfo> processes_;  // empty: this process only
+  IdVector<ProcessIndex, int> host_of_process_;
   std::unique_ptr<Device[]> devices_;
   IdVector<ArenaIndex, Arena*> arenas_;               // host memory near each device memory; null for other processes
   IdVector<ArenaIndex, MemorySpace*> spaces_;         // physical memory of each device memory; null for other processes

@@ -82,8 +82,8 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
   return list;
 }
 
-std::vector<int> DeviceList::processes() const {
-  std::vector<int> found;
+std::vector<ProcessIndex> DeviceList::processes() const {
+  std::vector<ProcessIndex> found;
   for (const Device* device : devices_) {
     if (found.empty() || found.back() != device->process_index()) found.push_back(device->process_index());
   }

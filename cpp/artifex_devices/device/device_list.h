@@ -34,8 +34,8 @@ class DeviceList {
   }
   /// Returns whether this process's devices share one arena; replicas can then share memory.
   bool on_one_arena() const noexcept { return on_one_arena_; }
-  /// Indexes of the processes that own the devices, ascending.
-  std::vector<int> processes() const;
+  /// The processes that own the devices, ascending.
+  std::vector<ProcessIndex> processes() const;
   bool contains(const Device* device) const noexcept;
   Position position_of(const Device* device) const noexcept;  // none: not in the list
   size_t hash() const noexcept { return hash_; }

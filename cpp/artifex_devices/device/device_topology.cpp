@@ -168,7 +168,7 @@ DeviceTopology DeviceTopology::of(const Client& client, std::string platform_ver
     TopologyDevices one{.first_id = id,
                         .count = 1,
                         .kind = device.device_kind(),
-                        .process_index = device.process_index(),
+                        .process_index = static_cast<int>(device.process_index().number()),
                         .cpu_domain = static_cast<int>(device.lane().number()),
                         .memory_bytes = device.memory_bytes(),
                         .memory_kinds = memory_kinds_of(device)};
@@ -216,7 +216,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
       const Device& made = *client->device(id);
       const std::vector<std::string> kinds = memory_kinds_of(made);
       if (made.lane() == LaneId(run.cpu_domain) && made.memory_bytes() == run.memory_bytes &&
-          made.process_index() == run.process_index && kinds == run.memory_kinds) {
+          made.process_index() == ProcessIndex(run.process_index) && kinds == run.memory_kinds) {
         continue;
       }
       throw_error<Unavailable>(
@@ -224,7 +224,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
           "domain {}, {} bytes, process {} and [{}], as this version spreads devices over such a machine; use the "
           "version that made the topology",
           kOperation, id, run.cpu_domain, run.memory_bytes, run.process_index, fmt::join(run.memory_kinds, ", "),
-          made.lane().number(), made.memory_bytes(), made.process_index(), fmt::join(kinds, ", "));
+          made.lane().number(), made.memory_bytes(), made.process_index().number(), fmt::join(kinds, ", "));
     }
   }
   return client;

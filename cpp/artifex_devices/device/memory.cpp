@@ -27,7 +27,7 @@ std::string Memory::to_string() const {
                      : kind_ == MemoryKind::kUnpinnedHost ? "UnpinnedHostMemorySpace"
                      : platform() == "cpu"                ? "CpuDeviceMemory"
                                                           : "DeviceMemory";
-  return fmt::format("{}(id={}, process_index={}, client={})", name, id(), process_index(), platform());
+  return fmt::format("{}(id={}, process_index={}, client={})", name, id(), process_index().number(), platform());
 }
 
 std::string Memory::repr() const {
@@ -48,7 +48,8 @@ MemorySpace& Memory::space() const {
   }
   if (!device_->is_addressable()) {
     throw_error<NotAddressable>("memory: {} belongs to process {}; expected a device of this process, {}; ask there",
-                                device_->to_string(), device_->process_index(), device_->client().process_index());
+                                device_->to_string(), device_->process_index().number(),
+                                device_->client().process_index().number());
   }
   return device_->space(kind_);
 }

@@ -24,7 +24,7 @@ class Memory {
 
   Device& device() const noexcept { return *device_; }
   MemoryKind kind() const noexcept { return kind_; }
-  int process_index() const noexcept { return device_->process_index(); }
+  ProcessIndex process_index() const noexcept { return device_->process_index(); }
   const std::string& platform() const noexcept { return device_->platform(); }
   /// Unique in the client, three for each device: device 1 has 3, 4 and 5.
   int64_t id() const noexcept { return device_->id() * 3 + static_cast<int64_t>(kind_); }

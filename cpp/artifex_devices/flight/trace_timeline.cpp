@@ -18,7 +18,7 @@ struct ProcessPart {
 TraceMeeting meeting_of(std::vector<size_t> members, const std::vector<TraceEvent>& events) {
   TraceMeeting meeting;
   std::ranges::stable_sort(members, {}, [&](size_t member) { return events[member].begin_ns; });
-  std::map<int, ProcessPart> parts;
+  std::map<ProcessIndex, ProcessPart> parts;
   for (const size_t member : members) {
     const TraceEvent& event = events[member];
     const auto [found, is_new] = parts.try_emplace(event.process);
@@ -52,12 +52,12 @@ std::optional<ClockDifference> clock_difference(const std::vector<RoundTrip>& tr
 }
 
 std::vector<TraceMeeting> trace_meetings(const std::vector<TraceEvent>& events) {
-  std::map<std::tuple<TraceKind, int, uint64_t>, std::vector<size_t>> members;
+  std::map<std::tuple<TraceKind, ProcessIndex, uint64_t>, std::vector<size_t>> members;
   for (size_t i = 0; i < events.size(); ++i) {
     const TraceEvent& event = events[i];
     if (event.meeting == 0) continue;
     const bool is_shared = (event.meeting & TraceEvent::kSharedMeeting) != 0;
-    members[{event.kind, is_shared ? -1 : event.process, event.meeting}].push_back(i);
+    members[{event.kind, is_shared ? ProcessIndex() : event.process, event.meeting}].push_back(i);
   }
   std::vector<TraceMeeting> meetings;
   for (auto& [key, found] : members) {

@@ -201,7 +201,7 @@ int64_t ReshardPlan::bytes_over(LinkKind link) const {
   return std::accumulate(bytes.begin() + static_cast<int64_t>(link), bytes.end(), int64_t{0});
 }
 
-CutRange ReshardPlan::cuts_of_process(int process) const {
+CutRange ReshardPlan::cuts_of_process(ProcessIndex process) const {
   const int64_t rank = tile_strides_.size();
   CutRange range{Dims(rank, INT64_MAX), Dims(rank, -1)};
   for (const BufferPlace& place : source_places_) {

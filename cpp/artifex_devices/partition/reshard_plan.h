@@ -15,9 +15,9 @@ namespace artifex_devices {
 /// One buffer of a distributed array: which tile it holds, and where. Devices that share an arena can share a buffer.
 struct BufferPlace {
   TileId tile;
-  int64_t device = 0;  // id of the first device that uses it
-  ArenaIndex arena;    // the memory that holds it
-  int32_t process = 0;
+  int64_t device = 0;     // id of the first device that uses it
+  ArenaIndex arena = {};  // the memory that holds it
+  ProcessIndex process = {};
   int32_t host = 0;  // machine of the process
 };
 
@@ -110,7 +110,7 @@ class ReshardPlan {
   }
   LinkKind link(PlaceId source, PlaceId destination) const noexcept;
   /// The smallest range that contains all source tiles of a process.
-  CutRange cuts_of_process(int process) const;
+  CutRange cuts_of_process(ProcessIndex process) const;
 
  private:
   friend class ReshardRuns;

@@ -17,7 +17,7 @@ MeshRef local_mesh(const MeshRef& mesh) {
   if (count == 0) {
     throw_error(
         "local_mesh: {} has no device of this process, {}; expected at least one; ask in one of the processes {}",
-        mesh->to_string(), devices.client()->process_index(), fmt::join(devices.processes(), ", "));
+        mesh->to_string(), devices.client()->process_index().number(), fmt::join(numbers(devices.processes()), ", "));
   }
   const Dims strides = row_major_strides(sizes, 1);
   Dims begin = sizes;
@@ -36,7 +36,7 @@ MeshRef local_mesh(const MeshRef& mesh) {
     throw_error(
         "local_mesh: the {} devices of process {} in {} are not a box of the mesh; expected a box, got parts of one of "
         "shape {}; order the devices of the mesh by process, as make_mesh does",
-        count, devices.client()->process_index(), mesh->to_string(), to_string(shape));
+        count, devices.client()->process_index().number(), mesh->to_string(), to_string(shape));
   }
   std::vector<Device*> own;  // in row-major order already: positions ascend
   for (int64_t i = 0; i < count; ++i) own.push_back(devices[devices.addressable_position(i)]);

@@ -29,11 +29,11 @@ std::vector<std::optional<RowHolders>> process_groups(const Sharding& sharding, 
       result[d] = RowHolders{devices.processes()};
       continue;
     }
-    std::map<int, Cuts> cuts_of_process;
+    std::map<ProcessIndex, Cuts> cuts_of_process;
     for (const Position position : sharding.positions()) {
       cuts_of_process[devices[position]->process_index()].insert(grid.tile_coordinate(grid.tile(position), d));
     }
-    std::map<Cuts, std::vector<int>> groups;
+    std::map<Cuts, std::vector<ProcessIndex>> groups;
     for (auto& [process, cuts] : cuts_of_process) groups[std::move(cuts)].push_back(process);
     Cuts distinct;
     size_t total = 0;
@@ -49,11 +49,11 @@ std::vector<std::optional<RowHolders>> process_groups(const Sharding& sharding, 
   return result;
 }
 
-std::map<int, std::vector<std::vector<Rows>>> process_parts(const Sharding& sharding, const Dims& shape,
-                                                            std::string_view operation) {
+std::map<ProcessIndex, std::vector<std::vector<Rows>>> process_parts(const Sharding& sharding, const Dims& shape,
+                                                                     std::string_view operation) {
   const ShardDomains domains = sharding.domains(shape, operation);
   const DeviceList& devices = *sharding.devices();
-  std::map<int, std::vector<std::set<Rows>>> found;
+  std::map<ProcessIndex, std::vector<std::set<Rows>>> found;
   for (const Position position : sharding.positions()) {
     const IndexDomain box = domains.domain(position);
     auto& parts = found[devices[position]->process_index()];
@@ -62,7 +62,7 @@ std::map<int, std::vector<std::vector<Rows>>> process_parts(const Sharding& shar
       if (box.shape[d] > 0) parts[d].emplace(box.origin[d], box.origin[d] + box.shape[d]);
     }
   }
-  std::map<int, std::vector<std::vector<Rows>>> sorted;
+  std::map<ProcessIndex, std::vector<std::vector<Rows>>> sorted;
   for (const auto& [process, parts] : found) {
     for (const std::set<Rows>& each : parts) sorted[process].emplace_back(each.begin(), each.end());
     if (parts.empty()) sorted[process];

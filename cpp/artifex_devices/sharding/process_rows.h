@@ -13,7 +13,7 @@
 namespace artifex_devices {
 
 /// Groups of processes that hold the same parts of a dimension, each ascending, in the order of their parts.
-using RowHolders = std::vector<std::vector<int>>;
+using RowHolders = std::vector<std::vector<ProcessIndex>>;
 
 /// Returns the groups of processes for each of the first `ndim` dimensions, which hold disjoint parts of it. The entry
 /// is empty if processes hold different numbers of parts of the dimension, or overlapping parts. Throws as ShardDomains
@@ -28,8 +28,8 @@ using Rows = std::pair<int64_t, int64_t>;
 
 /// For each process that has devices of the sharding, the distinct parts of each dimension that it holds, ascending,
 /// without empty ones. The same in all processes. Throws as ShardDomains does; `operation` begins the message.
-std::map<int, std::vector<std::vector<Rows>>> process_parts(const Sharding& sharding, const Dims& shape,
-                                                            std::string_view operation);
+std::map<ProcessIndex, std::vector<std::vector<Rows>>> process_parts(const Sharding& sharding, const Dims& shape,
+                                                                     std::string_view operation);
 
 /// The rows [begin, end) of a dimension of `length` rows that this process holds; the other dimensions do not count.
 /// Throws InvalidArgument if they are not contiguous, or if there are no rows.

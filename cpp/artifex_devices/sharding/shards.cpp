@@ -34,7 +34,7 @@ bool holds_complete_runs(const TileGrid& grid, const DeviceList& devices, int64_
   std::unordered_map<int64_t, int64_t> sizes;  // process and run: tiles held of it
   const int64_t runs = grid.tiles() / run;
   for (const Position position : IdRange<Position>(grid.positions())) {
-    const int64_t process = devices[position]->process_index();
+    const int64_t process = devices[position]->process_index().number();
     const int64_t tile = grid.tile(position).number();
     if (held.insert(process * grid.tiles() + tile).second) ++sizes[process * runs + tile / run];
   }

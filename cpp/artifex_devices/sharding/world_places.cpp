@@ -15,7 +15,7 @@ WorldPlaces::WorldPlaces(const Sharding& sharding) {
     for (const BufferId buffer : sharding.buffers().ids()) {
       const Position position = sharding.position_of(buffer);
       const Device& device = *devices[position];
-      places.push_back({grid.tile(position), device.id(), device.arena_index(), 0, 0});
+      places.push_back({grid.tile(position), device.id(), device.arena_index(), client.process_index(), 0});
       local_buffers.push_back(buffer);
     }
     return;
@@ -25,7 +25,7 @@ WorldPlaces::WorldPlaces(const Sharding& sharding) {
     const Device& device = *devices[position];
     const TileId tile = grid.tile(position);
     if (!known.insert(tile.number() * client.arenas() + device.arena_index().number()).second) continue;
-    const int process = device.process_index();
+    const ProcessIndex process = device.process_index();
     places.push_back({tile, device.id(), device.arena_index(), process, client.host_of_process(process)});
     local_buffers.push_back(device.is_addressable() ? sharding.buffer_at(position) : BufferId());
   }

@@ -62,20 +62,19 @@ CrossReshard::CrossReshard(ArrayRef source, ShardingRef sharding, const ReshardO
       from_(*source_->sharding()),
       to_(*sharding_) {
   source_->check_alive(kCrossOperation);
-  const auto count = static_cast<size_t>(client()->process_count());
+  const int64_t count = client()->process_count();
   plan_ = make_plan(*source_, *sharding_, from_, to_, copies_all(*source_, *sharding_, options_));
-  buffers_of_.resize(count);
+  buffers_of_ = IdVector<ProcessIndex, std::vector<PlaceId>>(count);
   for (const PlaceId i : to_.places.ids()) buffers_of_[to_.places[i].process].push_back(i);
   find_processes();
-  cuts_of_.resize(count);
-  for (const int process : processes_) cuts_of_[process] = plan_->cuts_of_process(process);
+  cuts_of_ = IdVector<ProcessIndex, CutRange>(count);
+  for (const ProcessIndex process : processes_) cuts_of_[process] = plan_->cuts_of_process(process);
   find_owners();
-  const int own = client()->process_index();
-  const int all = client()->process_count();
-  const auto takes_part = [&](int process) { return std::ranges::binary_search(processes_, process); };
-  for (int distance = 1; distance < all; ++distance) {
-    const int receiver = (own + distance) % all;
-    const int sender = (own - distance + all) % all;
+  const ProcessIndex own = client()->process_index();
+  const auto takes_part = [&](ProcessIndex process) { return std::ranges::binary_search(processes_, process); };
+  for (int64_t distance = 1; distance < count; ++distance) {
+    const ProcessIndex receiver((own.number() + distance) % count);
+    const ProcessIndex sender((own.number() - distance + count) % count);
     if (takes_part(receiver)) split(own, receiver);
     if (takes_part(sender)) split(sender, own);
   }
@@ -83,13 +82,12 @@ CrossReshard::CrossReshard(ArrayRef source, ShardingRef sharding, const ReshardO
 
 void CrossReshard::find_processes() {
   // Ends when every process that has any buffer is known to take part, as it mostly is after a few buffers.
-  const auto count = static_cast<size_t>(client()->process_count());
-  std::vector<bool> is_open(count, false);
+  IdVector<ProcessIndex, bool> is_open(client()->process_count());
   for (const WorldPlaces* places : {&from_, &to_}) {
     for (const BufferPlace& place : places->places) is_open[place.process] = true;
   }
   int64_t open = std::ranges::count(is_open, true);
-  const auto add = [&](int process) {
+  const auto add = [&](ProcessIndex process) {
     if (!is_open[process]) return;
     is_open[process] = false;
     processes_.push_back(process);
@@ -100,7 +98,7 @@ void CrossReshard::find_processes() {
     for (ReshardRuns runs(*plan_, i); open > 0 && runs.next();) {
       const ReshardRun& run = runs.run();
       for (int64_t k = 0; k < run.count; ++k) {
-        const int sender = from_.places[plan_->source_of(run.tile + k * run.tile_step, i)].process;
+        const ProcessIndex sender = from_.places[plan_->source_of(run.tile + k * run.tile_step, i)].process;
         if (sender == to_.places[i].process) continue;
         add(sender);
         add(to_.places[i].process);
@@ -111,19 +109,19 @@ void CrossReshard::find_processes() {
 }
 
 void CrossReshard::find_owners() {
-  constexpr int kNone = -1;
-  constexpr int kSeveral = -2;
-  IdVector<TileId, int> owners(from_domains_.grid().tiles(), kNone);
+  constexpr ProcessIndex kNone;
+  constexpr ProcessIndex kSeveral(-2);
+  IdVector<TileId, ProcessIndex> owners(from_domains_.grid().tiles(), kNone);
   for (const BufferPlace& place : from_.places) {
-    int& owner = owners[place.tile];
+    ProcessIndex& owner = owners[place.tile];
     owner = owner == kNone || owner == place.process ? place.process : kSeveral;
   }
-  std::vector<int64_t> owned(cuts_of_.size(), 0);
-  for (const int owner : owners) {
-    if (owner >= 0) ++owned[owner];
+  IdVector<ProcessIndex, int64_t> owned(cuts_of_.size());
+  for (const ProcessIndex owner : owners) {
+    if (!owner.is_none()) ++owned[owner];
   }
-  holds_its_cuts_.resize(cuts_of_.size(), false);
-  for (const int process : processes_) {
+  holds_its_cuts_ = IdVector<ProcessIndex, bool>(cuts_of_.size());
+  for (const ProcessIndex process : processes_) {
     const CutRange& cuts = cuts_of_[process];
     int64_t tiles = 1;
     for (int64_t d = 0; d < cuts.first.size(); ++d) tiles *= std::max<int64_t>(0, cuts.last[d] - cuts.first[d] + 1);
@@ -183,7 +181,7 @@ void CrossReshard::for_boxes(const MessageBoxes& message, F&& f) const {
 }
 
 /// The messages from one process to another, of which one is this process.
-void CrossReshard::split(int sender, int receiver) {
+void CrossReshard::split(ProcessIndex sender, ProcessIndex receiver) {
   const bool is_send = sender == client()->process_index();
   std::vector<Message>& messages = is_send ? sends_ : receives_;
   std::vector<MessageBoxes>& all = is_send ? send_boxes_ : receive_boxes_;

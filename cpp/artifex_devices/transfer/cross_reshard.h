@@ -29,7 +29,7 @@ class CrossReshard {
   static constexpr int64_t kMessageBytes = int64_t{8} << 20;
 
   struct Message {
-    int peer = 0;
+    ProcessIndex peer = {};
     int64_t bytes = 0;
   };
 
@@ -37,7 +37,7 @@ class CrossReshard {
   CrossReshard(ArrayRef source, ShardingRef sharding, const ReshardOptions& options);
 
   /// The processes that send or receive, ascending; empty without messages.
-  const std::vector<int>& processes() const noexcept { return processes_; }
+  const std::vector<ProcessIndex>& processes() const noexcept { return processes_; }
   bool has_messages() const noexcept { return !processes_.empty(); }
   const ReshardPlan& plan() const noexcept { return *plan_; }
   /// "device_put of float32(8, 4) from P('x') ... to ...", for messages.
@@ -85,15 +85,15 @@ class CrossReshard {
   /// The boxes of one message: `count` of those from the sender to the receiver, in the order of the plan, after the
   /// first `skipped` of those into the receiver's buffer `first`.
   struct MessageBoxes {
-    int sender = 0;
-    int receiver = 0;
+    ProcessIndex sender = {};
+    ProcessIndex receiver = {};
     size_t first = 0;  // in buffers_of_[receiver]
     int64_t skipped = 0;
     int64_t count = 0;
   };
   void find_processes();
   void find_owners();
-  void split(int sender, int receiver);
+  void split(ProcessIndex sender, ProcessIndex receiver);
   /// Calls `f(const BoxSequence&, size_t buffer)` for the boxes of a message: `buffer` as in MessageBoxes::first. With
   /// a count of -1, for all boxes from the sender to the receiver.
   template <class F>
@@ -113,11 +113,11 @@ class CrossReshard {
   ShardDomains to_domains_;
   WorldPlaces from_;
   WorldPlaces to_;
-  std::shared_ptr<const ReshardPlan> plan_;       // of the world
-  std::vector<std::vector<PlaceId>> buffers_of_;  // of the destination, by process
-  std::vector<CutRange> cuts_of_;                 // of the source, by process
-  std::vector<bool> holds_its_cuts_;              // by process: whether no other holds a tile in its cuts_of_
-  std::vector<int> processes_;
+  std::shared_ptr<const ReshardPlan> plan_;                  // of the world
+  IdVector<ProcessIndex, std::vector<PlaceId>> buffers_of_;  // of the destination
+  IdVector<ProcessIndex, CutRange> cuts_of_;                 // of the source
+  IdVector<ProcessIndex, bool> holds_its_cuts_;              // whether no other holds a tile in its cuts_of_
+  std::vector<ProcessIndex> processes_;
   std::vector<Message> sends_;
   std::vector<Message> receives_;
   std::vector<MessageBoxes> send_boxes_;

@@ -93,9 +93,9 @@ void check_same_everywhere(const HostView& value, const Sharding& sharding, Tran
   if (std::ranges::adjacent_find(digests, std::not_equal_to<>()) == digests.end()) return;
   const auto count = [&](const std::string& each) { return std::ranges::count(digests, each); };
   const std::string& common = *std::ranges::max_element(digests, {}, count);
-  std::vector<int> different;
+  std::vector<int64_t> different;
   for (size_t i = 0; i < digests.size(); ++i) {
-    if (digests[i] != common) different.push_back(operation.processes[i]);
+    if (digests[i] != common) different.push_back(operation.processes[i].number());
   }
   throw_error(
       "{}: the processes do not have the same value; expected equal shapes, dtypes and bits, got another value in "

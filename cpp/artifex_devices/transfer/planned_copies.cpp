@@ -17,7 +17,7 @@ int64_t offset_in(const IndexDomain& box, const Dims& tile_origin, const Dims& s
 
 }  // namespace
 
-PlannedCopies::PlannedCopies(std::shared_ptr<const ReshardPlan> plan, End from, End to, int process)
+PlannedCopies::PlannedCopies(std::shared_ptr<const ReshardPlan> plan, End from, End to, ProcessIndex process)
     : plan_(std::move(plan)),
       from_(std::move(from)),
       to_(std::move(to)),

@@ -32,7 +32,7 @@ class PlannedCopies {
   };
 
   /// `process`: the number of this process in the plan's places.
-  PlannedCopies(std::shared_ptr<const ReshardPlan> plan, End from, End to, int process);
+  PlannedCopies(std::shared_ptr<const ReshardPlan> plan, End from, End to, ProcessIndex process);
 
   /// Copies for `batch`, which must hold the memory of both ends; `engine`: that of the client, which takes listed
   /// copies only.

@@ -11,10 +11,7 @@ namespace {
 
 constinit std::atomic<uint64_t> g_transfers{0};
 
-int process_of(const Sharding& sharding) {
-  const Client& client = *sharding.devices()->client();
-  return client.is_multi_process() ? client.process_index() : 0;
-}
+ProcessIndex process_of(const Sharding& sharding) { return sharding.devices()->client()->process_index(); }
 
 /// One transfer of `bytes_of(buffer)` from the host to each buffer of this process.
 template <class BytesOf>

@@ -38,7 +38,7 @@ struct TransferRun {
 /// when it is started, with the bytes of its plan, while `is_recorded(Recorded::kTransfers)`.
 struct RecordedTransfer {
   TransferDirection direction = TransferDirection::kHostToDevice;
-  int process = 0;
+  ProcessIndex process = {};
   TransferRun run = {};
   std::map<std::pair<RouteEnd, RouteEnd>, int64_t> bytes = {};  // by source and destination
   CallerLine line = {};

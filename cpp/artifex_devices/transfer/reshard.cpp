@@ -150,8 +150,7 @@ PendingStorage move_by_plan(const Move& move, std::shared_ptr<const ReshardPlan>
     destination.lanes[i] = sharding.device(own).lane();
     batch->hold(std::move(buffer.block));
   }
-  const int process =
-      sharding.devices()->client()->is_multi_process() ? sharding.devices()->client()->process_index() : 0;
+  const ProcessIndex process = sharding.devices()->client()->process_index();
   PlannedCopies::add_to(batch.get(),
                         std::make_shared<const PlannedCopies>(plan, std::move(source), std::move(destination), process),
                         sharding.devices()->client()->copy_engine());
@@ -192,7 +191,7 @@ ReshardPlan plan_of_reshard(const Array& source, const Sharding& sharding) {
 static ArrayRef reshard_between_processes(const ArrayRef& source, const ShardingRef& sharding,
                                           const ReshardOptions& options) {
   CrossReshard cross(source, sharding, options);
-  const int own = cross.client()->process_index();
+  const ProcessIndex own = cross.client()->process_index();
   if (!std::ranges::binary_search(cross.processes(), own)) {
     cross.begin();
     return cross.finish();
@@ -201,7 +200,7 @@ static ArrayRef reshard_between_processes(const ArrayRef& source, const Sharding
     throw_error<NotAddressable>(
         "{}: parts of the Array would come from other processes; expected to find all of them in this one, {}; move it "
         "by device_put in all processes",
-        kOperation, own);
+        kOperation, own.number());
   }
   const JointOperation operation{cross.client(), cross.text(), cross.processes()};
   const std::unique_ptr<Exchange> exchange = options.transport->exchange(operation);

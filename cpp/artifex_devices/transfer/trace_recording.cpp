@@ -8,7 +8,7 @@
 
 namespace artifex_devices {
 
-TraceRecording::TraceRecording(int process, ClientRef client) : process_(process), client_(std::move(client)) {
+TraceRecording::TraceRecording(ProcessIndex process, ClientRef client) : process_(process), client_(std::move(client)) {
   const auto held = lock();
   attach_locked(Recorded::kSpans | Recorded::kTransfers | Recorded::kTransferEnds | Recorded::kMemory);
   for (int64_t id = 0; id < client_->device_count(); ++id) {
@@ -56,7 +56,7 @@ bool TraceRecording::add(TraceEvent event) {
     ++dropped_;
     return false;
   }
-  if (event.process < 0) event.process = process_;
+  if (event.process.is_none()) event.process = process_;
   events_.push_back(std::move(event));
   return true;
 }

@@ -13,7 +13,7 @@ namespace artifex_devices {
 
 /// Bytes of arrays on a device from a moment on.
 struct TraceMemory {
-  int process = 0;
+  ProcessIndex process = {};
   std::string device;
   int64_t time_ns = 0;
   int64_t bytes = 0;
@@ -26,7 +26,7 @@ class TraceRecording final : RecorderSink {
   static constexpr size_t kMostEvents = 1'000'000;  // and as many values of memory; further ones are only counted
 
   /// `process`: number of the process for events of threads without a process number.
-  TraceRecording(int process, ClientRef client);
+  TraceRecording(ProcessIndex process, ClientRef client);
   ~TraceRecording();
 
   /// Ends the recording; the events stay. Further calls do nothing.
@@ -54,7 +54,7 @@ class TraceRecording final : RecorderSink {
   bool add(TraceEvent event);
   void finish(const Running& copy, int64_t end_ns, bool has_failed) noexcept;
 
-  int process_;
+  ProcessIndex process_;
   ClientRef client_;
   std::vector<TraceEvent> events_;
   std::vector<TraceMemory> memory_;

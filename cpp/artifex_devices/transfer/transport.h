@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "artifex_devices/array/storage.h"
+#include "artifex_devices/base/id.h"
 
 namespace artifex_devices {
 
 /// A joint operation of several processes.
 struct JointOperation {
   ClientRef client;
-  std::string text;            // for messages: "device_put of float32(8, 4) from ... to ..."
-  std::vector<int> processes;  // that take part, ascending
+  std::string text;                     // for messages: "device_put of float32(8, 4) from ... to ..."
+  std::vector<ProcessIndex> processes;  // that take part, ascending
 };
 
 /// The messages of one operation. Messages between two processes arrive in the order in which they were begun. They are
@@ -27,8 +28,8 @@ class Exchange {
   /// Waits until all processes have reached the operation with an equal `identity`. Until finish() or give_up(), this
   /// process starts no other operation. One of the two must follow, even if begin() throws.
   virtual void begin(const std::string& identity) = 0;
-  virtual void send(BufferRef memory, int64_t bytes, int peer) = 0;
-  virtual void receive(BufferRef memory, int64_t bytes, int peer) = 0;
+  virtual void send(BufferRef memory, int64_t bytes, ProcessIndex peer) = 0;
+  virtual void receive(BufferRef memory, int64_t bytes, ProcessIndex peer) = 0;
   /// Waits until at least one message is done. Returns the numbers of all messages that are done.
   virtual std::vector<int64_t> wait_some() = 0;
   /// Called when all messages are done.

@@ -24,8 +24,8 @@ PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_
           devices[i], cluster.name(), cluster.device_count() - 1);
     }
     const ClusterPlace at = cluster.place_of(devices[i]);
-    end.places.push_back({tiles[i], devices[i], ArenaIndex(devices[i]), static_cast<int32_t>(at.process),
-                          static_cast<int32_t>(at.slice)});
+    end.places.push_back(
+        {tiles[i], devices[i], ArenaIndex(devices[i]), ProcessIndex(at.process), static_cast<int32_t>(at.slice)});
   }
   return end;
 }

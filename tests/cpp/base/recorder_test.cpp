@@ -62,15 +62,15 @@ TEST(Recorder, GivesEachEventToAllSinksThatWantIt) {
 TEST(Recorder, KnowsTheThreadAndTheProcessOfAnEvent) {
   const Spans spans;
   record(TraceEvent{});
-  set_trace_process(3);
+  set_trace_process(ProcessIndex(3));
   record(TraceEvent{});
-  record(TraceEvent{.process = 1, .thread = 7});
-  set_trace_process(-1);
+  record(TraceEvent{.process = ProcessIndex(1), .thread = 7});
+  set_trace_process(ProcessIndex());
   ASSERT_EQ(spans.events.size(), 3U);
-  EXPECT_EQ(spans.events[0].process, -1);
+  EXPECT_EQ(spans.events[0].process, ProcessIndex());
   EXPECT_EQ(spans.events[0].thread, trace_thread());
-  EXPECT_EQ(spans.events[1].process, 3);
-  EXPECT_EQ(spans.events[2].process, 1);
+  EXPECT_EQ(spans.events[1].process, ProcessIndex(3));
+  EXPECT_EQ(spans.events[2].process, ProcessIndex(1));
   EXPECT_EQ(spans.events[2].thread, 7);
 }
 

@@ -94,7 +94,7 @@ std::vector<std::vector<IndexDomain>> owned(const SpecEntry& entry, const Dims& 
   const MeshRef mesh = make_mesh({3, 2}, {AxisName("p"), AxisName("d")}, {}, devices, "make_mesh");
   const ShardingRef sharding = NamedSharding::make(mesh, PartitionSpec({entry}));
   std::vector<std::vector<IndexDomain>> boxes;
-  for (int64_t each = 0; each < 3; ++each) boxes.push_back(owned_boxes(*sharding, shape, each));
+  for (int64_t each = 0; each < 3; ++each) boxes.push_back(owned_boxes(*sharding, shape, ProcessIndex(each)));
   return boxes;
 }
 

@@ -92,7 +92,7 @@ TEST(Client, PrintsDevicesAsJax) {
   EXPECT_EQ(device.repr(), "CpuDevice(id=2)");
   EXPECT_EQ(device.platform(), "cpu");
   EXPECT_EQ(device.device_kind(), "cpu");
-  EXPECT_EQ(device.process_index(), 0);
+  EXPECT_EQ(device.process_index(), ProcessIndex(0));
   EXPECT_EQ(device.local_hardware_id(), 2);
   EXPECT_EQ(client->platform(), "cpu");
 }
@@ -246,14 +246,15 @@ TEST(Client, FindsItsDevicesByNumberInTheProcess) {
   const auto machine = Machine::from_synthetic("pack:2 [numa] core:2 pu:1");
   ClientOptions options;
   options.processes = {Client::describe(*machine, 2), Client::describe(*machine, 3)};
-  options.process_index = 1;
+  options.process_index = ProcessIndex(1);
   options.num_devices = 3;
   const ClientRef client = Client::make(machine, options);
   EXPECT_EQ(client->local_device(2), client->device(4));
   EXPECT_THROW(client->local_device(3), Unavailable);
   EXPECT_THROW(client->local_device(-1), Unavailable);
-  client->check_process(1, "local_devices");
-  for (const int wrong : {-1, 2}) EXPECT_THROW(client->check_process(wrong, "local_devices"), InvalidArgument);
+  client->check_process(ProcessIndex(1), "local_devices");
+  for (const int wrong : {-1, 2})
+    EXPECT_THROW(client->check_process(ProcessIndex(wrong), "local_devices"), InvalidArgument);
 }
 
 }  // namespace

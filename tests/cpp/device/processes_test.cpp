@@ -24,7 +24,7 @@ std::shared_ptr<Client> shared(int own) {
   options.processes = {Client::describe(*machine(1), 2), Client::describe(*machine(2), 3)};
   options.processes[0].host = "left";
   options.processes[1].host = "right";
-  options.process_index = own;
+  options.process_index = ProcessIndex(own);
   options.num_devices = options.processes[static_cast<size_t>(own)].num_devices;
   return Client::make(machine(own + 1), options);
 }
@@ -34,7 +34,7 @@ TEST(Processes, NumberDevicesAndMemoriesConsistently) {
     const auto client = shared(own);
     ASSERT_EQ(client->device_count(), 5);
     EXPECT_EQ(client->arenas(), 3);
-    EXPECT_EQ(client->process_index(), own);
+    EXPECT_EQ(client->process_index(), ProcessIndex(own));
     EXPECT_EQ(client->process_count(), 2);
     EXPECT_TRUE(client->is_multi_process());
     EXPECT_EQ(client->local_device_count(), own == 0 ? 2 : 3);
@@ -44,8 +44,8 @@ TEST(Processes, NumberDevicesAndMemoriesConsistently) {
     for (int64_t i = 0; i < 5; ++i) {
       const Device& device = *client->device(i);
       EXPECT_EQ(device.id(), i);
-      EXPECT_EQ(device.process_index(), i < 2 ? 0 : 1);
-      EXPECT_EQ(device.is_addressable(), device.process_index() == own);
+      EXPECT_EQ(device.process_index(), ProcessIndex(i < 2 ? 0 : 1));
+      EXPECT_EQ(device.is_addressable(), device.process_index() == ProcessIndex(own));
       EXPECT_EQ(client->has_arena(device.arena_index()), device.is_addressable());
       arenas.push_back(device.arena_index().number());
       local_ids.push_back(device.local_hardware_id());
@@ -53,10 +53,10 @@ TEST(Processes, NumberDevicesAndMemoriesConsistently) {
     EXPECT_EQ(arenas, (std::vector<int64_t>{0, 0, 1, 1, 2}));
     EXPECT_EQ(local_ids, (std::vector<int64_t>{0, 1, 0, 1, 2}));
     EXPECT_EQ(client->device(4)->domain().cpus.to_string(), "2-3");
-    EXPECT_EQ(client->device(4)->memory_bytes(), client->process(1).arena_memory_bytes[1]);
-    EXPECT_EQ(client->device(2)->memory_bytes(), client->process(1).arena_memory_bytes[0] / 2);
-    EXPECT_EQ(client->host_of_process(0), 0);
-    EXPECT_EQ(client->host_of_process(1), 1);
+    EXPECT_EQ(client->device(4)->memory_bytes(), client->process(ProcessIndex(1)).arena_memory_bytes[1]);
+    EXPECT_EQ(client->device(2)->memory_bytes(), client->process(ProcessIndex(1)).arena_memory_bytes[0] / 2);
+    EXPECT_EQ(client->host_of_process(ProcessIndex(0)), 0);
+    EXPECT_EQ(client->host_of_process(ProcessIndex(1)), 1);
   }
 }
 
@@ -68,12 +68,12 @@ TEST(Processes, ShareAHostNumberOnOneMachine) {
   }
   options.num_devices = 1;
   const auto client = Client::make(machine(1), options);
-  EXPECT_EQ(client->host_of_process(0), 0);
-  EXPECT_EQ(client->host_of_process(1), 1);
-  EXPECT_EQ(client->host_of_process(2), 0);
+  EXPECT_EQ(client->host_of_process(ProcessIndex(0)), 0);
+  EXPECT_EQ(client->host_of_process(ProcessIndex(1)), 1);
+  EXPECT_EQ(client->host_of_process(ProcessIndex(2)), 0);
   const auto alone = Client::make(machine(1), {});
   EXPECT_EQ(alone->process_count(), 1);
-  EXPECT_EQ(alone->host_of_process(0), 0);
+  EXPECT_EQ(alone->host_of_process(ProcessIndex(0)), 0);
   EXPECT_FALSE(alone->is_multi_process());
 }
 
@@ -87,10 +87,10 @@ TEST(Processes, HaveNoMemoryOfOtherProcesses) {
 TEST(Processes, RefuseInconsistentDescriptions) {
   ClientOptions options;
   options.processes = {Client::describe(*machine(1), 2), Client::describe(*machine(2), 3)};
-  options.process_index = 2;
+  options.process_index = ProcessIndex(2);
   EXPECT_EQ(message_of([&] { Client::make(machine(1), options); }),
             "make_client: process_index is 2; expected 0 to 1, one of the 2 processes; number them from 0");
-  options.process_index = 0;
+  options.process_index = ProcessIndex(0);
   options.num_devices = 3;
   EXPECT_EQ(message_of([&] { Client::make(machine(1), options); }),
             "make_client: process 0, which is this one, is described as 2 devices on 1 CPU domains; expected 3 on 1, "
@@ -137,7 +137,7 @@ TEST(Processes, DistinguishTheirOwnDevicesInLists) {
   EXPECT_EQ(all->addressable_position(0), Position(0));
   EXPECT_EQ(all->addressable_position(1), Position(2));
   EXPECT_EQ(all->addressable_position(2), Position(4));
-  EXPECT_EQ(all->processes(), (std::vector<int>{0, 1}));
+  EXPECT_EQ(numbers(all->processes()), (std::vector<int64_t>{0, 1}));
   const auto own = list_of({3, 2});
   EXPECT_TRUE(own->is_fully_addressable());
   EXPECT_TRUE(own->on_one_arena());
@@ -145,7 +145,7 @@ TEST(Processes, DistinguishTheirOwnDevicesInLists) {
   const auto others = list_of({1, 0});
   EXPECT_FALSE(others->is_fully_addressable());
   EXPECT_EQ(others->addressable_count(), 0);
-  EXPECT_EQ(others->processes(), (std::vector<int>{0}));
+  EXPECT_EQ(numbers(others->processes()), (std::vector<int64_t>{0}));
   EXPECT_TRUE(list_of({0, 2, 3})->on_one_arena());
 }
 

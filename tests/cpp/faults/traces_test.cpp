@@ -15,7 +15,7 @@ namespace {
 TEST(TracesWithoutMemory, LackAWaitWhoseLineCannotBeRead) {
   set_caller_line_source([] { return std::optional(CallerLine{std::string(100, 'x'), 7}); });
   Event event;
-  TraceRecording recording(0, Client::make(Machine::live(), {.num_devices = 1}));
+  TraceRecording recording(ProcessIndex(0), Client::make(Machine::live(), {.num_devices = 1}));
   for (int64_t n = 1; n <= 6; ++n) {
     const Failing failing(Call::kNew, n, true);
     static_cast<void>(event.wait_for(1e-6));  // adds an event at its end

@@ -9,9 +9,9 @@
 namespace artifex_devices {
 namespace {
 
-TraceEvent member(int process, uint64_t meeting, int64_t arrived_ns, int64_t busy_ns) {
+TraceEvent member(int64_t process, uint64_t meeting, int64_t arrived_ns, int64_t busy_ns) {
   return {.kind = TraceKind::kCollective,
-          .process = process,
+          .process = ProcessIndex(process),
           .begin_ns = arrived_ns,
           .end_ns = arrived_ns + 1,
           .busy_ns = busy_ns,

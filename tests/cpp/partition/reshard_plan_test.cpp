@@ -179,7 +179,8 @@ TEST(ReshardPlan, RefusesInvalidArguments) {
     return ReshardPlan(domains(two, from), sources, domains(two, to), places(two, 1, 7), itemsize);
   };
   EXPECT_THROW(plan({8}, {6}, places(two, 1), 4), InvalidArgument);
-  EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, ArenaIndex(0)}}), 4), InvalidArgument);  // nobody holds tile 1
+  EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, ArenaIndex(0)}}), 4),
+               InvalidArgument);  // nobody holds tile 1
   EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, ArenaIndex(0)}, {TileId(2), 1, ArenaIndex(1)}}), 4),
                InvalidArgument);  // no such tile
   EXPECT_THROW(plan({8}, {8}, places(two, 1), 0), InvalidArgument);
@@ -362,9 +363,9 @@ TEST(ReshardPlan, ReturnsTheRunsOfARangeOfSourceTiles) {
     const TileGrid from(a.mesh, a.spec);
     const TileGrid to(b.mesh, b.spec);
     BufferPlaces source_places = places(from, 1);
-    for (BufferPlace& place : source_places) place.process = static_cast<int32_t>(draw(random, 0, 1));
+    for (BufferPlace& place : source_places) place.process = ProcessIndex(draw(random, 0, 1));
     const ReshardPlan plan(domains(from, shape), source_places, domains(to, shape), places(to, 1, 1000), 4);
-    const CutRange range = plan.cuts_of_process(1);
+    const CutRange range = plan.cuts_of_process(ProcessIndex(1));
     for (int64_t i = 0; i < static_cast<int64_t>(plan.destination_places().size()); ++i) {
       std::vector<std::pair<TileId, Dims>> expected;
       plan.for_copies_into(PlaceId(i), [&](const ReshardCopy& copy) {

@@ -66,7 +66,7 @@ TEST(DirectCopies, RequireDevicesOfTheCluster) {
   const ShardDomains domains(grid, {8}, Uneven::kError, {.operation = "test"});
   EXPECT_THROW(place_on_cluster(domains, {3, 4}, *cluster), InvalidArgument);
   EXPECT_THROW(place_on_cluster(domains, {3}, *cluster), InvalidArgument);
-  EXPECT_EQ(place_on_cluster(domains, {3, 2}, *cluster).places[PlaceId(0)].process, 1);
+  EXPECT_EQ(place_on_cluster(domains, {3, 2}, *cluster).places[PlaceId(0)].process, ProcessIndex(1));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ ClientRef second_process() {
   const auto machine = Machine::from_synthetic("pack:2 [numa] core:2 pu:1");
   ClientOptions options;
   options.processes = {Client::describe(*machine, 4), Client::describe(*machine, 4)};
-  options.process_index = 1;
+  options.process_index = ProcessIndex(1);
   options.num_devices = 4;
   return Client::make(machine, options);
 }

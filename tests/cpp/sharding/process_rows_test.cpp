@@ -15,7 +15,7 @@ namespace {
 ClientRef second_of_two() {
   const auto machine = Machine::from_synthetic("numa:1 core:4 pu:1");
   const ProcessInfo one = Client::describe(*machine, 2);
-  return Client::make(machine, {.num_devices = 2, .processes = {one, one}, .process_index = 1});
+  return Client::make(machine, {.num_devices = 2, .processes = {one, one}, .process_index = ProcessIndex(1)});
 }
 
 class ProcessRowsTest : public testing::Test {
@@ -33,8 +33,10 @@ std::vector<std::optional<RowHolders>> groups_of(const ShardingRef& sharding, in
 }
 
 using Groups = std::vector<std::optional<RowHolders>>;
-const RowHolders kEach = {{0}, {1}};
-const RowHolders kTogether = {{0, 1}};
+const ProcessIndex kFirst(0);
+const ProcessIndex kSecond(1);
+const RowHolders kEach = {{kFirst}, {kSecond}};
+const RowHolders kTogether = {{kFirst, kSecond}};
 
 TEST_F(ProcessRowsTest, GroupsTheProcessesByTheirParts) {
   EXPECT_EQ(groups_of(sharding({on({"process"})}), 2), (Groups{kEach, kTogether}));
@@ -52,15 +54,15 @@ TEST_F(ProcessRowsTest, ReturnsNoGroupsForOverlappingParts) {
 }
 
 TEST_F(ProcessRowsTest, ReturnsThePartsOfEveryProcess) {
-  using Parts = std::map<int, std::vector<std::vector<Rows>>>;
+  using Parts = std::map<ProcessIndex, std::vector<std::vector<Rows>>>;
   const ShardingRef rows = sharding({on({"process", "local"})});
   EXPECT_EQ(process_parts(*rows, {8, 3}, "put"),
-            (Parts{{0, {{{0, 2}, {2, 4}}, {{0, 3}}}}, {1, {{{4, 6}, {6, 8}}, {{0, 3}}}}}));
+            (Parts{{kFirst, {{{0, 2}, {2, 4}}, {{0, 3}}}}, {kSecond, {{{4, 6}, {6, 8}}, {{0, 3}}}}}));
   const ShardingRef short_rows =
       NamedSharding::make(mesh_, P({on({"process", "local"})}), MemoryKind::kDevice, Uneven::kLastShort);
-  EXPECT_EQ(process_parts(*short_rows, {5}, "put"), (Parts{{0, {{{0, 2}, {2, 4}}}}, {1, {{{4, 5}}}}}));
-  EXPECT_EQ(process_parts(*short_rows, {3}, "put"), (Parts{{0, {{{0, 1}, {1, 2}}}}, {1, {{{2, 3}}}}}));
-  EXPECT_EQ(process_parts(*sharding({}), {}, "put"), (Parts{{0, {}}, {1, {}}}));
+  EXPECT_EQ(process_parts(*short_rows, {5}, "put"), (Parts{{kFirst, {{{0, 2}, {2, 4}}}}, {kSecond, {{{4, 5}}}}}));
+  EXPECT_EQ(process_parts(*short_rows, {3}, "put"), (Parts{{kFirst, {{{0, 1}, {1, 2}}}}, {kSecond, {{{2, 3}}}}}));
+  EXPECT_EQ(process_parts(*sharding({}), {}, "put"), (Parts{{kFirst, {}}, {kSecond, {}}}));
   const std::string message = message_of<IndivisibleError>([&] { process_parts(*rows, {6}, "put"); });
   EXPECT_EQ(message.substr(0, 32), "put: dimension 0 of size 6 is sp");
 }

@@ -183,7 +183,8 @@ TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
 
   std::vector<std::string> places;
   for (const BufferPlace& place : WorldPlaces(*columns).places) {
-    places.push_back(fmt::format("tile {} device {} arena {}", place.tile.number(), place.device, place.arena.number()));
+    places.push_back(
+        fmt::format("tile {} device {} arena {}", place.tile.number(), place.device, place.arena.number()));
   }
   EXPECT_EQ(places,
             (std::vector<std::string>{"tile 0 device 0 arena 0", "tile 1 device 1 arena 0", "tile 2 device 2 arena 0",
@@ -283,7 +284,7 @@ TEST_F(ShardingTest, CoversTheShardingsWhoseBoxesItContains) {
 ClientRef one_of_two(int process) {
   const auto machine = Machine::from_synthetic("numa:1 core:4 pu:1");
   const ProcessInfo one = Client::describe(*machine, 4);
-  return Client::make(machine, {.num_devices = 4, .processes = {one, one}, .process_index = process});
+  return Client::make(machine, {.num_devices = 4, .processes = {one, one}, .process_index = ProcessIndex(process)});
 }
 
 TEST(ShardingOfProcesses, IsReadableInAllProcessesOrInNone) {

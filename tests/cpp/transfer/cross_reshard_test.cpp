@@ -30,7 +30,7 @@ std::vector<ClientRef> processes(const std::vector<int64_t>& counts) {
   for (const int64_t count : counts) options.processes.push_back(Client::describe(*machine(), count));
   std::vector<ClientRef> clients;
   for (const int64_t count : counts) {
-    options.process_index = static_cast<int>(clients.size());
+    options.process_index = ProcessIndex(std::ssize(clients));
     options.num_devices = count;
     clients.push_back(Client::make(machine(), options));
   }
@@ -45,12 +45,12 @@ void expect_local_shards(const ArrayRef& array, const HostView& expected) {
 }
 
 /// Carries all messages of all processes; by sender and receiver the bytes.
-std::map<std::pair<int, int>, int64_t> exchange(std::vector<CrossReshard>& parts) {
-  std::map<std::pair<int, int>, std::vector<std::vector<std::byte>>> wires;
-  std::map<std::pair<int, int>, int64_t> sent;
+std::map<std::pair<ProcessIndex, ProcessIndex>, int64_t> exchange(std::vector<CrossReshard>& parts) {
+  std::map<std::pair<ProcessIndex, ProcessIndex>, std::vector<std::vector<std::byte>>> wires;
+  std::map<std::pair<ProcessIndex, ProcessIndex>, int64_t> sent;
   for (CrossReshard& part : parts) part.begin();
   for (CrossReshard& part : parts) {
-    const int own = part.client()->process_index();
+    const ProcessIndex own = part.client()->process_index();
     for (size_t i = 0; i < part.sends().size(); ++i) {
       const auto [peer, bytes] = part.sends()[i];
       EXPECT_NE(peer, own);
@@ -65,8 +65,8 @@ std::map<std::pair<int, int>, int64_t> exchange(std::vector<CrossReshard>& parts
     }
   }
   for (CrossReshard& part : parts) {
-    const int own = part.client()->process_index();
-    std::map<int, size_t> next;
+    const ProcessIndex own = part.client()->process_index();
+    std::map<ProcessIndex, size_t> next;
     for (size_t i = 0; i < part.receives().size(); ++i) {
       const auto [peer, bytes] = part.receives()[i];
       const auto& packed = wires[{peer, own}].at(next[peer]++);
@@ -85,6 +85,13 @@ std::map<std::pair<int, int>, int64_t> exchange(std::vector<CrossReshard>& parts
   return sent;
 }
 
+/// Bytes that each of two processes sends to the other, as exchange() returns them.
+std::map<std::pair<ProcessIndex, ProcessIndex>, int64_t> both_ways(int64_t bytes) {
+  const ProcessIndex first(0);
+  const ProcessIndex second(1);
+  return {{{first, second}, bytes}, {{second, first}, bytes}};
+}
+
 TEST(CrossReshard, MatchesTheExampleInTheHeader) {
   const auto clients = processes({1, 1});
   Random random(1);
@@ -93,14 +100,14 @@ TEST(CrossReshard, MatchesTheExampleInTheHeader) {
   for (const ClientRef& client : clients) {
     parts.emplace_back(device_put(source, named(client, {2}, {"a"}), true), named(client, {2}, {}), ReshardOptions{});
   }
-  EXPECT_EQ(parts[0].processes(), (std::vector<int>{0, 1}));
+  EXPECT_EQ(numbers(parts[0].processes()), (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(parts[0].identity(), parts[1].identity());
   EXPECT_EQ(parts[0].plan().bytes_over(LinkKind::kOtherProcess), 32);
   EXPECT_EQ(parts[0].plan().bytes_over(LinkKind::kOtherHost), 0);
   ASSERT_EQ(parts[1].sends().size(), 1U);
-  EXPECT_EQ(parts[1].sends()[0].peer, 0);
+  EXPECT_EQ(parts[1].sends()[0].peer, ProcessIndex(0));
   EXPECT_EQ(parts[1].sends()[0].bytes, 16);
-  EXPECT_EQ(exchange(parts), (std::map<std::pair<int, int>, int64_t>{{{0, 1}, 16}, {{1, 0}, 16}}));
+  EXPECT_EQ(exchange(parts), both_ways(16));
   for (CrossReshard& part : parts) {
     const ArrayRef moved = part.finish();
     EXPECT_FALSE(moved->sharding()->is_fully_addressable());
@@ -166,7 +173,7 @@ TEST(CrossReshard, MatchesMessagesOfManyBoxesToThePlan) {
   }
   const int64_t crossing = int64_t{256} * 256 * 192;
   EXPECT_EQ(parts[0].sends().size(), 2U);
-  EXPECT_EQ(exchange(parts), (std::map<std::pair<int, int>, int64_t>{{{0, 1}, crossing}, {{1, 0}, crossing}}));
+  EXPECT_EQ(exchange(parts), both_ways(crossing));
   for (CrossReshard& part : parts) {
     const ArrayRef moved = part.finish();
     moved->block_until_ready();

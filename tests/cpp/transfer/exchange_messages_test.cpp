@@ -23,8 +23,8 @@ constexpr int64_t kMessage = CrossReshard::kMessageBytes;
 class RecordedExchange : public Exchange {
  public:
   void begin(const std::string&) override {}
-  void send(BufferRef, int64_t bytes, int) override { add('s', bytes); }
-  void receive(BufferRef, int64_t bytes, int) override { add('r', bytes); }
+  void send(BufferRef, int64_t bytes, ProcessIndex) override { add('s', bytes); }
+  void receive(BufferRef, int64_t bytes, ProcessIndex) override { add('r', bytes); }
   std::vector<int64_t> wait_some() override {
     const auto oldest = in_flight_.begin();
     const int64_t number = oldest->first;
@@ -59,7 +59,8 @@ std::vector<ClientRef> processes() {
   options.processes = {Client::describe(*machine, 2), Client::describe(*machine, 2)};
   options.num_devices = 2;
   std::vector<ClientRef> clients;
-  for (options.process_index = 0; options.process_index < 2; ++options.process_index) {
+  for (const ProcessIndex process : IdRange<ProcessIndex>(2)) {
+    options.process_index = process;
     clients.push_back(Client::make(machine, options));
   }
   return clients;

@@ -26,7 +26,8 @@ class PlaceByTransport : public testing::Test {
     ClientOptions options;
     options.processes = {Client::describe(*machine, 2), Client::describe(*machine, 2)};
     options.num_devices = 2;
-    for (options.process_index = 0; options.process_index < 2; ++options.process_index) {
+    for (const ProcessIndex process : IdRange<ProcessIndex>(2)) {
+      options.process_index = process;
       clients_.push_back(Client::make(machine, options));
     }
   }
@@ -102,7 +103,7 @@ TEST_F(PlaceByTransport, TakesAnArrayOfAnotherWorldAsAValueThatEachProcessHas) {
 TEST_F(PlaceByTransport, RefusesValuesThatDifferInAllProcesses) {
   const HostView another = test::dense(random_, {64, 64}, DType::kFloat32);
   const auto put = [&](const ClientRef& client, const PlacementOptions& options) {
-    place(client->process_index() == 1 ? another : host_, {named(client, {4}, {}), true}, options);
+    place(client->process_index() == ProcessIndex(1) ? another : host_, {named(client, {4}, {}), true}, options);
   };
   const std::string text =
       "device_put of float32(64, 64) to " + named(clients_[0], {4}, {})->to_string() +
@@ -129,7 +130,9 @@ TEST_F(PlaceByTransport, ReportsToTheOthersThatAProcessHasNoMemory) {
 TEST_F(PlaceByTransport, GivesUpMessagesWhereThePlansDiffer) {
   const auto errors = run([&](const ClientRef& client, const PlacementOptions& options) {
     const ArrayRef rows = device_put(host_, named(client, {4}, {"a"}), true);
-    place(rows, {client->process_index() == 0 ? named(client, {4}, {}) : named(client, {4}, {"", "a"}), true}, options);
+    place(rows,
+          {client->process_index() == ProcessIndex(0) ? named(client, {4}, {}) : named(client, {4}, {"", "a"}), true},
+          options);
   });
   for (const std::string& error : errors) EXPECT_NE(error.find("do not do the same"), std::string::npos);
   EXPECT_EQ(transports_[0].given_up, 1);

@@ -27,8 +27,9 @@ struct Wires {
   };
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> messages;  // by sender and receiver
-  std::map<std::pair<int, int>, std::deque<Visit>> visits;                     // by the process that came and another
+  std::map<std::pair<ProcessIndex, ProcessIndex>, std::deque<std::vector<std::byte>>>
+      messages;                                                               // by sender and receiver
+  std::map<std::pair<ProcessIndex, ProcessIndex>, std::deque<Visit>> visits;  // by the process that came and another
 };
 
 /// Brings messages one after the other.
@@ -37,7 +38,7 @@ class QueueExchange : public Exchange {
   QueueExchange(Wires& wires, JointOperation operation, int64_t* most_bytes, int* given_up);
 
   void begin(const std::string& identity) override;
-  void send(BufferRef memory, int64_t bytes, int peer) override {
+  void send(BufferRef memory, int64_t bytes, ProcessIndex peer) override {
     const std::byte* data = memory.host_data();
     {
       const std::lock_guard lock(wires_.mutex);
@@ -46,7 +47,9 @@ class QueueExchange : public Exchange {
     wires_.changed.notify_all();
     add({true, peer, std::move(memory), bytes});
   }
-  void receive(BufferRef memory, int64_t bytes, int peer) override { add({false, peer, std::move(memory), bytes}); }
+  void receive(BufferRef memory, int64_t bytes, ProcessIndex peer) override {
+    add({false, peer, std::move(memory), bytes});
+  }
   std::vector<int64_t> wait_some() override {
     std::unique_lock lock(wires_.mutex);
     std::vector<int64_t> done;
@@ -74,7 +77,7 @@ class QueueExchange : public Exchange {
  private:
   struct Message {
     bool is_send = false;
-    int peer = 0;
+    ProcessIndex peer = {};
     BufferRef memory;
     int64_t bytes = 0;
   };
@@ -86,7 +89,7 @@ class QueueExchange : public Exchange {
 
   Wires& wires_;
   JointOperation operation_;
-  int own_;
+  ProcessIndex own_;
   int64_t* most_bytes_;
   int* given_up_;
   int64_t bytes_ = 0;
@@ -101,13 +104,13 @@ class QueueTransport : public Transport {
 
   static std::vector<std::string> meet(Wires& wires, const JointOperation& operation, const std::string& identity,
                                        const std::string& payload) {
-    const int own = operation.client->process_index();
+    const ProcessIndex own = operation.client->process_index();
     std::unique_lock lock(wires.mutex);
-    for (const int each : operation.processes) wires.visits[{own, each}].push_back({identity, payload});
+    for (const ProcessIndex each : operation.processes) wires.visits[{own, each}].push_back({identity, payload});
     wires.changed.notify_all();
     std::vector<std::string> payloads;
     std::string differ;
-    for (const int each : operation.processes) {
+    for (const ProcessIndex each : operation.processes) {
       auto& visits = wires.visits[{each, own}];
       wires.changed.wait(lock, [&] { return !visits.empty(); });
       if (visits.front().identity != identity) differ += visits.front().payload + ";";
@@ -124,9 +127,9 @@ class QueueTransport : public Transport {
     return meet(wires_, operation, identity, payload);
   }
   void refuse(const JointOperation& operation, const std::exception& error) override {
-    const int own = operation.client->process_index();
+    const ProcessIndex own = operation.client->process_index();
     const std::lock_guard lock(wires_.mutex);
-    for (const int each : operation.processes) {
+    for (const ProcessIndex each : operation.processes) {
       if (each != own) wires_.visits[{own, each}].push_back({"", error.what()});
     }
     wires_.changed.notify_all();

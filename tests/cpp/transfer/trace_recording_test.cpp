@@ -11,7 +11,7 @@ namespace {
 TEST(TraceRecording, HasAnEventForEachDeviceOfATransfer) {
   test::Random random(1);
   const auto world = test::make_world(1, 2);
-  TraceRecording trace(0, world);
+  TraceRecording trace(ProcessIndex(0), world);
   device_put(test::dense(random, {4, 2}, DType::kFloat32), test::named(world, {2}, {"a"}), true);
   trace.stop();
   device_put(test::dense(random, {4, 2}, DType::kFloat32), test::named(world, {2}, {"a"}), true);
@@ -33,7 +33,7 @@ TEST(TraceRecording, EndsATransferInTheBackgroundWhenItsCopiesHaveRun) {
   const auto world = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 2, .seed = 5});
   const ArrayRef array =
       device_put(test::dense(random, {4}, DType::kFloat32), SingleDeviceSharding::make(world->device(0)), true);
-  TraceRecording trace(0, world);
+  TraceRecording trace(ProcessIndex(0), world);
   const ArrayRef moved = reshard(array, SingleDeviceSharding::make(world->device(1)), {.force_copy = true});
   const ArrayRef late = reshard(array, SingleDeviceSharding::make(world->device(1)), {.force_copy = true});
   ASSERT_EQ(trace.events().size(), 2U);
@@ -54,7 +54,7 @@ TEST(TraceRecording, HasTheMemoryOfItsClient) {
   const auto other = test::make_world(1, 1);
   Device& device = *world->device(1);
   ASSERT_TRUE(device.try_charge(5));
-  TraceRecording trace(3, world);
+  TraceRecording trace(ProcessIndex(3), world);
   ASSERT_TRUE(device.try_charge(20));
   ASSERT_TRUE(other->device(0)->try_charge(7));
   device.discharge(25);
@@ -67,12 +67,12 @@ TEST(TraceRecording, HasTheMemoryOfItsClient) {
 }
 
 TEST(TraceRecording, GivesItsProcessToEventsWithoutOne) {
-  const TraceRecording trace(3, test::make_world(1, 1));
+  const TraceRecording trace(ProcessIndex(3), test::make_world(1, 1));
   record(TraceEvent{.name = "a"});
-  record(TraceEvent{.process = 1, .name = "b"});
+  record(TraceEvent{.process = ProcessIndex(1), .name = "b"});
   ASSERT_EQ(trace.events().size(), 2U);
-  EXPECT_EQ(trace.events()[0].process, 3);
-  EXPECT_EQ(trace.events()[1].process, 1);
+  EXPECT_EQ(trace.events()[0].process, ProcessIndex(3));
+  EXPECT_EQ(trace.events()[1].process, ProcessIndex(1));
 }
 
 }  // namespace
