@@ -120,7 +120,7 @@ py::list global_shards(const ArrayRef& self) {
 
 py::object device_of(const Array& self) {
   const Sharding& sharding = *self.sharding();
-  if (sharding.num_devices() == 1) return py::cast(handle_of((*sharding.devices())[0]));
+  if (sharding.num_devices() == 1) return py::cast(handle_of(sharding.devices()->front()));
   return py::cast(std::const_pointer_cast<Sharding>(self.sharding()));
 }
 

@@ -37,7 +37,7 @@ int refuse_buffer(const Array& array, int flags) {
     PyErr_Format(PyExc_BufferError,
                  "memoryview: the Array is in the memory of %s, which the host cannot read; expected host memory; use "
                  "its value: device_get(x)",
-                 (*array.sharding()->devices())[0]->to_string().c_str());
+                 array.sharding()->devices()->front()->to_string().c_str());
     return -1;
   }
   if (row_of(array.dtype()).buffer_format == nullptr) {

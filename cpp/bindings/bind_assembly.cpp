@@ -80,7 +80,7 @@ void check_block(const std::string& operation, py::handle block, const HostView&
   auto direction = TransferDirection::kHostToDevice;
   if (py::isinstance<Array>(block)) {
     const Sharding& from = *block.cast<const Array&>().sharding();
-    if (device != nullptr && from.num_devices() == 1 && (*from.devices())[0] == device) return;
+    if (device != nullptr && from.num_devices() == 1 && from.devices()->front() == device) return;
     source = from.to_string();
     direction = TransferDirection::kDeviceToDevice;
   }

@@ -51,8 +51,8 @@ py::list devices_of_process(Client& self, ProcessIndex process) {
   const py::tuple all = devices_of(self.shared_from_this());
   if (!self.is_multi_process()) return py::list(all);
   py::list result;
-  for (int64_t i = 0; i < self.device_count(); ++i) {
-    if (self.device(i)->process_index() == process) result.append(all[static_cast<size_t>(i)]);
+  for (const DeviceId id : self.device_ids()) {
+    if (self.device(id)->process_index() == process) result.append(all[static_cast<size_t>(id.number())]);
   }
   return result;
 }

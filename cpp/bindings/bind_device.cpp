@@ -59,18 +59,19 @@ ClusterPlace place_in(const Device& device, const char* attribute, bool of_torus
         fmt::format("{}: {} does not have it; expected a device of a cluster{}; see cluster.devices()", attribute,
                     device.repr(), of_torus ? " with a torus" : ""));
   }
-  return cluster->place_of(device.id());
+  return cluster->place_of(device.id().number());
 }
 
 }  // namespace
 
-std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& ids) {
+std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& numbers) {
   const ClientRef client = client_of_platform(platform);
+  const std::vector<DeviceId> ids(numbers.begin(), numbers.end());
   return find_devices(client ? *client : *current_client(), platform, ids, "unpickle");
 }
 
 size_t device_hash(const Device& device) {
-  return hash_mix(static_cast<size_t>(device.client().uid()), static_cast<size_t>(device.id()));
+  return hash_mix(static_cast<size_t>(device.client().uid()), static_cast<size_t>(device.id().number()));
 }
 
 bool same_device(const Device& a, const Device& b) { return &a == &b; }
@@ -89,7 +90,8 @@ Example:
     ...     ad.devices()
     [CpuDevice(id=0), CpuDevice(id=1)]
 )")
-      .def_property_readonly("id", by_reference(&Device::id), "Number of the device in its world, from 0.")
+      .def_property_readonly(
+          "id", [](const Device& self) { return self.id().number(); }, "Number of the device in its world, from 0.")
       .def_property_readonly("platform", by_reference(&Device::platform),
                              "Name of the platform: \"cpu\", and for devices of a cluster also \"tpu\" or \"gpu\".")
       .def_property_readonly("device_kind", by_reference(&Device::device_kind),
@@ -208,7 +210,7 @@ Raises:
       .def(
           "__call__", [](py::object self) { return self; }, "Returns the device itself.")
       .def("__reduce__",
-           [](const Device& self) -> py::tuple { return pickled_by("device", self.platform(), self.id()); })
+           [](const Device& self) -> py::tuple { return pickled_by("device", self.platform(), self.id().number()); })
       .def("__str__", by_reference(&Device::to_string))
       .def("__repr__", by_reference(&Device::repr));
 

@@ -17,7 +17,7 @@ using List = std::shared_ptr<DeviceList>;
 
 py::tuple handles_of(const DeviceList& self, int64_t start, int64_t step, int64_t count) {
   py::tuple result(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) result[static_cast<size_t>(i)] = handle_of(self[start + i * step]);
+  for (int64_t i = 0; i < count; ++i) result[static_cast<size_t>(i)] = handle_of(self[Position(start + i * step)]);
   return result;
 }
 
@@ -75,7 +75,7 @@ py::object item_of(const DeviceList& self, const py::object& index) {
                                  safe_repr(index), -self.size(), self.size() - 1, self.size(),
                                  self.size() == 1 ? "" : "s");
   }
-  return py::cast(handle_of(self[position]));
+  return py::cast(handle_of(self[Position(position)]));
 }
 
 }  // namespace
@@ -147,15 +147,15 @@ Example:
           },
           "Memory kinds of all the devices (tuple of str).")
       .def_property_readonly(
-          "device_kind", [](const DeviceList& self) { return self[0]->device_kind(); },
+          "device_kind", [](const DeviceList& self) { return self.front()->device_kind(); },
           "Name of the hardware, such as \"cpu\".")
       .def("__eq__", &equals<DeviceList>)
       .def("__hash__", [](const DeviceList& self) { return self.hash() >> 2; })
       .def("__reduce__",
            [](const DeviceList& self) -> py::tuple {
              py::tuple ids(static_cast<size_t>(self.size()));
-             for (int64_t i = 0; i < self.size(); ++i) ids[static_cast<size_t>(i)] = self[i]->id();
-             return pickled_by("device_list", self[0]->platform(), ids);
+             for (int64_t i = 0; i < self.size(); ++i) ids[static_cast<size_t>(i)] = self[Position(i)]->id().number();
+             return pickled_by("device_list", self.front()->platform(), ids);
            })
       .def("__repr__", [](const DeviceList& self) { return py::repr(handles_of(self)); });
 

@@ -47,7 +47,7 @@ py::list make_compile_only_devices(const DeviceTopology& self) {
     return self.make_compile_only_client();
   }();
   py::list devices;
-  for (int64_t id = 0; id < client->device_count(); ++id) devices.append(handle_of(client->device(id)));
+  for (const DeviceId id : client->device_ids()) devices.append(handle_of(client->device(id)));
   return devices;
 }
 

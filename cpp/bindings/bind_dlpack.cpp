@@ -189,10 +189,11 @@ ShardingRef sharding_of_gpu(int ordinal, const ShardingRef& wanted) {
            device.space(MemoryKind::kDevice).cuda_ordinal() == ordinal;
   };
   const bool is_device_kind = wanted && wanted->memory_kind() == MemoryKind::kDevice;
-  if (is_device_kind && is_there(*(*wanted->devices())[0])) return wanted;
+  if (is_device_kind && is_there(*wanted->devices()->front())) return wanted;
   for (const ClientRef& client : {current_client(), client_of_platform("cuda")}) {
-    for (int64_t i = 0; client && i < client->device_count(); ++i) {
-      if (is_there(*client->device(i))) return sharding_of(client->device(i));
+    if (!client) continue;
+    for (const DeviceId id : client->device_ids()) {
+      if (is_there(*client->device(id))) return sharding_of(client->device(id));
     }
   }
   throw_error<UnsupportedBuffer>(
@@ -207,7 +208,7 @@ ArrayRef array_of_gpu(Imported imported, const ShardingRef& wanted, std::optiona
     throw_error(
         "{}: copy=False, but a copy is needed: the requested device is not the one where the memory is, {}; leave "
         "copy or device out",
-        kImport, (*own->devices())[0]->to_string());
+        kImport, own->devices()->front()->to_string());
   }
   return without_gil([&] {
     ArrayRef array = array_from_cuda(std::move(imported.view), own, copy);

@@ -160,7 +160,8 @@ Returns:
            })
       .def("__reduce__",
            [](const Memory& self) -> py::tuple {
-             return pickled_by("memory", self.platform(), self.device().id(), std::string(to_string(self.kind())));
+             return pickled_by("memory", self.platform(), self.device().id().number(),
+                               std::string(to_string(self.kind())));
            })
       .def("__str__", by_reference(&Memory::to_string))
       .def("__repr__", by_reference(&Memory::repr));

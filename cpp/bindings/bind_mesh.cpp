@@ -95,7 +95,7 @@ std::vector<py::object> device_objects(const Mesh& mesh) {
   if (mesh.empty()) return objects;
   const DeviceObjects object_of(*mesh.devices());
   objects.reserve(static_cast<size_t>(mesh.size()));
-  for (int64_t i = 0; i < mesh.size(); ++i) objects.push_back(object_of((*mesh.devices())[i]));
+  for (Device* const device : mesh.devices()->devices()) objects.push_back(object_of(device));
   return objects;
 }
 
@@ -167,7 +167,7 @@ Example:
           "device_ids",
           [](const Mesh& self) {
             std::vector<int64_t> ids;
-            for (int64_t i = 0; i < self.size(); ++i) ids.push_back((*self.devices())[i]->id());
+            for (int64_t i = 0; i < self.size(); ++i) ids.push_back((*self.devices())[Position(i)]->id().number());
             return int64_ndarray(self.empty() ? Dims{0} : self.abstract_mesh().axis_sizes(), ids);
           },
           "ndarray of the devices' ids in the mesh's shape.")
@@ -229,7 +229,7 @@ Example:
       .def("__reduce__",
            [](const py::object& self) -> py::tuple {
              const auto& mesh = self.cast<const Mesh&>();
-             const std::string platform = mesh.empty() ? "cpu" : (*mesh.devices())[0]->platform();
+             const std::string platform = mesh.empty() ? "cpu" : mesh.devices()->front()->platform();
              return pickled_by("mesh", platform, self.attr("device_ids"), self.attr("axis_names"),
                                self.attr("axis_types"));
            })

@@ -50,9 +50,9 @@ bool add_cluster_devices(const py::list& devices, MeshDevices* result) {
       result->cluster = machine->cluster();
     }
     if (client != &device.client()) return false;
-    const ClusterPlace place = result->cluster->place_of(device.id());
+    const ClusterPlace place = result->cluster->place_of(device.id().number());
     const auto& [x, y, z] = place.coords;
-    result->devices.push_back({device.id(), {x, y, z}, place.core_on_chip, place.slice});
+    result->devices.push_back({device.id().number(), {x, y, z}, place.core_on_chip, place.slice});
   }
   if (result->cluster->inside().kind != NetworkKind::kTorus) result->without_coords = 0;
   return true;

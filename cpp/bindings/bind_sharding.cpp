@@ -126,7 +126,7 @@ Raises:
             const DeviceObjects object_of(*self.devices());
             py::tuple result(static_cast<size_t>(self.num_devices()));
             for (int64_t i = 0; i < self.num_devices(); ++i) {
-              result[static_cast<size_t>(i)] = object_of((*self.devices())[i]);
+              result[static_cast<size_t>(i)] = object_of((*self.devices())[Position(i)]);
             }
             return result;
           },

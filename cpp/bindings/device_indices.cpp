@@ -255,7 +255,7 @@ py::set device_set(const DeviceListRef& devices) {
   }
   py::set result;
   const DeviceObjects object_of(*devices);
-  for (int64_t position = 0; position < devices->size(); ++position) result.add(object_of((*devices)[position]));
+  for (Device* const device : devices->devices()) result.add(object_of(device));
   if (is_worth_caching(*devices)) {
     const auto copy = py::reinterpret_steal<py::object>(PySet_New(result.ptr()));
     const KnownSet replaced = std::exchange(place_of_set(*devices), KnownSet{devices, copy});

@@ -96,7 +96,7 @@ bool is_fixed(PyObject* names) {
 bool are_devices_of(PyObject* const* objects, const DeviceList& devices) {
   for (int64_t i = 0; i < devices.size(); ++i) {
     if (objects[i] == nullptr || Py_TYPE(objects[i]) != device_class) return false;
-    if (value_in<Device>(objects[i]) != devices[i]) return false;
+    if (value_in<Device>(objects[i]) != devices[Position(i)]) return false;
   }
   return true;
 }

@@ -205,7 +205,7 @@ py::tuple devices_of(const ClientRef& client) {
   WorldCache* cache = cache_of(*client);
   if (cache != nullptr && cache->devices != nullptr) return py::reinterpret_borrow<py::tuple>(cache->devices);
   py::tuple all(static_cast<size_t>(client->device_count()));
-  for (int64_t i = 0; i < client->device_count(); ++i) all[static_cast<size_t>(i)] = handle_of(client->device(i));
+  for (const DeviceId id : client->device_ids()) all[id.number()] = handle_of(client->device(id));
   // Again: creating the objects may have run other Python code.
   cache = cache_of(*client);
   if (cache != nullptr && cache->devices == nullptr) cache->devices = py::object(all).release().ptr();
@@ -222,10 +222,10 @@ DeviceObjects::DeviceObjects(const DeviceList& devices) {
 }
 
 ShardingRef sharding_of(Device* device) {
-  WorldCache* cache = device->id() < kMaxCachedShardings ? cache_of(device->client()) : nullptr;
+  WorldCache* cache = device->id().number() < kMaxCachedShardings ? cache_of(device->client()) : nullptr;
   if (cache == nullptr) return SingleDeviceSharding::make(device);
   auto& shardings = cache->sharding_of_device;
-  const auto id = static_cast<size_t>(device->id());
+  const auto id = static_cast<size_t>(device->id().number());
   if (shardings.size() <= id) shardings.resize(id + 1);
   if (!shardings[id]) shardings[id] = SingleDeviceSharding::make(device);
   return shardings[id];

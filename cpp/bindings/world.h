@@ -28,7 +28,7 @@ ClientRef client_of_named_platform();
 std::shared_ptr<Device> handle_of(Device* device);
 
 /// Devices of the current world by id, as pickles name them. Throws InvalidArgument that names every missing device.
-std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& ids);
+std::vector<Device*> find_devices(const std::string& platform, const std::vector<int64_t>& numbers);
 
 /// All devices of a client as a tuple, cached while the client's world is open.
 py::tuple devices_of(const ClientRef& client);
@@ -43,7 +43,7 @@ class DeviceObjects {
   explicit DeviceObjects(const DeviceList& devices);
   py::object operator()(Device* device) const {
     if (!all_) return py::cast(handle_of(device));
-    return py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(all_.ptr(), device->id()));
+    return py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(all_.ptr(), device->id().number()));
   }
 
  private:

@@ -29,12 +29,12 @@ void check_client(const Sharding& sharding, std::string_view operation) {
     throw_error<Unavailable>(
         "{}: {} has no memory: it is for planning only, of a simulated cluster or a topology; place data on devices of "
         "this machine",
-        operation, (*sharding.devices())[0]->to_string());
+        operation, sharding.devices()->front()->to_string());
   }
   if (client.is_closed()) {
     throw_error<Unavailable>(
         "{}: the client of {} was closed; expected devices of an open client; create another one, or use devices()",
-        operation, (*sharding.devices())[0]->to_string());
+        operation, sharding.devices()->front()->to_string());
   }
 }
 

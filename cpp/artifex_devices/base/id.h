@@ -107,6 +107,8 @@ std::vector<int64_t> numbers(const std::vector<I>& ids) {
   return result;
 }
 
+/// A device of a client, as `Device::id` numbers them.
+using DeviceId = Id<struct DeviceTag>;
 /// A place in the order of a sharding's devices.
 using Position = Id<struct PositionTag>;
 /// A part of a sharded array, counted in row-major order.

@@ -242,7 +242,7 @@ void Client::add_devices(const ProcessInfo& info, ProcessIndex process, const Cl
     }
   }
   if (is_here) {
-    first_local_ = count_;
+    first_local_ = DeviceId(count_);
     local_count_ = info.num_devices;
   }
   // A device's own memory is limited by its capacity; the system limits shared memory.
@@ -250,11 +250,11 @@ void Client::add_devices(const ProcessInfo& info, ProcessIndex process, const Cl
   for (int64_t i = 0; i < info.num_devices; ++i) {
     Device& device = devices_[static_cast<size_t>(count_)];
     device.client_ = this;
-    device.id_ = count_++;
+    device.id_ = DeviceId(count_++);
     device.local_id_ = i;
     device.process_index_ = process;
     if (cluster) {
-      const ClusterPlace place = cluster->place_of(device.id_);
+      const ClusterPlace place = cluster->place_of(device.id_.number());
       device.local_id_ = place.local_id;
       device.process_index_ = ProcessIndex(place.process);
     }
@@ -273,8 +273,8 @@ void Client::set_limits(const AllocatorOptions& allocator) {
   const auto part = [&](int64_t bytes) {
     return static_cast<int64_t>(static_cast<long double>(bytes) * static_cast<long double>(allocator.memory_fraction));
   };
-  for (int64_t i = first_local_; i < first_local_ + local_count_; ++i) {
-    Device& device = devices_[static_cast<size_t>(i)];
+  for (int64_t i = 0; i < local_count_; ++i) {
+    Device& device = devices_[(first_local_ + i).number()];
     const int64_t limit = part(device.memory_bytes());
     const int64_t asked = device.limit_.load(std::memory_order_relaxed);
     device.limit_.store(asked < 0 ? limit : std::min(asked, limit), std::memory_order_relaxed);
@@ -286,12 +286,12 @@ void Client::set_limits(const AllocatorOptions& allocator) {
   }
 }
 
-Device* Client::device(int64_t id) const {
-  if (id < 0 || id >= count_) {
-    throw_error<IndexOutOfRange>("device: id {} is out of range; this client has {} {} device{}, ids 0 to {}", id,
-                                 count_, platform(), count_ == 1 ? "" : "s", count_ - 1);
+Device* Client::device(DeviceId id) const {
+  if (id.is_none() || id.number() >= count_) {
+    throw_error<IndexOutOfRange>("device: id {} is out of range; this client has {} {} device{}, ids 0 to {}",
+                                 id.number(), count_, platform(), count_ == 1 ? "" : "s", count_ - 1);
   }
-  return &devices_[static_cast<size_t>(id)];
+  return &devices_[id.number()];
 }
 
 Device* Client::local_device(int64_t local_hardware_id) const {

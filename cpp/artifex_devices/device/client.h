@@ -41,7 +41,7 @@ struct DeviceMemoryStats {
 class Device {
  public:
   ~Device();
-  int64_t id() const noexcept { return id_; }
+  DeviceId id() const noexcept { return id_; }
   Client& client() const noexcept { return *client_; }
   ProcessIndex process_index() const noexcept { return process_index_; }
   /// Returns whether the device belongs to this process. Others are members of meshes, but have no memory here.
@@ -105,7 +105,7 @@ class Device {
 
   std::atomic<Memories*> memories_{nullptr};
   Client* client_ = nullptr;
-  int64_t id_ = 0;
+  DeviceId id_;
   int64_t local_id_ = 0;
   ProcessIndex process_index_;
   bool addressable_ = true;
@@ -175,9 +175,10 @@ class Client : public std::enable_shared_from_this<Client> {
   int64_t device_count() const noexcept { return count_; }
   int64_t local_device_count() const noexcept { return local_count_; }
   /// The first local device, used if no device is named.
-  Device* default_device() const noexcept { return &devices_[static_cast<size_t>(first_local_)]; }
+  Device* default_device() const noexcept { return &devices_[first_local_.number()]; }
   /// Returns the device with this id. Throws IndexOutOfRange.
-  Device* device(int64_t id) const;
+  Device* device(DeviceId id) const;
+  IdRange<DeviceId> device_ids() const noexcept { return IdRange<DeviceId>(count_); }
   /// The device of this process with a local_hardware_id. Throws Unavailable if no device has it.
   Device* local_device(int64_t local_hardware_id) const;
   int64_t arenas() const noexcept { return arenas_.size(); }
@@ -226,7 +227,7 @@ class Client : public std::enable_shared_from_this<Client> {
   std::shared_ptr<Executor> executor_;
   std::atomic<bool> closed_{false};
   int64_t count_ = 0;
-  int64_t first_local_ = 0;
+  DeviceId first_local_;
   int64_t local_count_ = 0;
   ProcessIndex process_index_;
   IdVector<ProcessIndex, ProcessInfo> processes_;  // empty: this process only

@@ -13,7 +13,7 @@ const std::string& Device::device_kind() const noexcept {
   if (!addressable_ && client_->backend().has_own_memory()) return facts_elsewhere().kind;
   return client_->backend().device_kind(local_id_);
 }
-std::string Device::to_string() const { return fmt::format("{}:{}", platform(), id_); }
+std::string Device::to_string() const { return fmt::format("{}:{}", platform(), id_.number()); }
 std::string Device::repr() const { return client_->backend().repr(*this); }
 
 const CpuDomain& Device::domain() const noexcept {

@@ -18,7 +18,7 @@ std::vector<Device*> repeated(std::vector<Device*> devices) {
   if (devices.size() > all / 64) {
     std::vector<bool> seen(all);
     const bool none = std::ranges::none_of(devices, [&](const Device* device) {
-      const auto id = static_cast<size_t>(device->id());
+      const int64_t id = device->id().number();
       const bool before = seen[id];
       seen[id] = true;
       return before;
@@ -69,16 +69,15 @@ std::shared_ptr<const DeviceList> DeviceList::make(std::vector<Device*> devices,
   size_t hash = static_cast<size_t>(client.uid());
   for (size_t i = 0; i < devices.size(); ++i) {
     const Device& device = *devices[i];
-    hash = hash_mix(hash, static_cast<size_t>(device.id()));
+    hash = hash_mix(hash, static_cast<size_t>(device.id().number()));
     if (!device.is_addressable()) continue;
     if (!list->is_fully_addressable_) list->addressable_.emplace_back(static_cast<int64_t>(i));
     if (arena.is_none()) arena = device.arena_index();
     list->on_one_arena_ = list->on_one_arena_ && device.arena_index() == arena;
   }
   list->hash_ = hash;
-  list->is_range_ =
-      ascending && devices.back()->id() - devices.front()->id() + 1 == static_cast<int64_t>(devices.size());
-  list->devices_ = std::move(devices);
+  list->is_range_ = ascending && devices.back()->id() == devices.front()->id() + (std::ssize(devices) - 1);
+  list->devices_ = IdVector<Position, Device*>(std::move(devices));
   return list;
 }
 
@@ -97,19 +96,19 @@ bool DeviceList::contains(const Device* device) const noexcept { return !positio
 Position DeviceList::position_of(const Device* device) const noexcept {
   if (!device || &device->client() != client_.get()) return {};
   if (is_range_) {
-    const int64_t position = device->id() - devices_.front()->id();
+    const int64_t position = device->id().number() - devices_.front()->id().number();
     return position >= 0 && position < size() ? Position(position) : Position();
   }
   const auto found = std::ranges::find(devices_, device);
   return found == devices_.end() ? Position() : Position(found - devices_.begin());
 }
 
-std::vector<Device*> find_devices(const Client& client, const std::string& platform, const std::vector<int64_t>& ids,
+std::vector<Device*> find_devices(const Client& client, const std::string& platform, const std::vector<DeviceId>& ids,
                                   std::string_view operation) {
   std::vector<Device*> found;
-  std::vector<int64_t> missing;
-  for (const int64_t id : ids) {
-    if (platform == client.platform() && id >= 0 && id < client.device_count()) {
+  std::vector<DeviceId> missing;
+  for (const DeviceId id : ids) {
+    if (platform == client.platform() && !id.is_none() && id.number() < client.device_count()) {
       found.push_back(client.device(id));
     } else {
       missing.push_back(id);
@@ -119,10 +118,10 @@ std::vector<Device*> find_devices(const Client& client, const std::string& platf
   constexpr size_t kMostNamed = 8;
   std::string names;
   for (size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i) {
-    names += fmt::format("{}{}:{}", i == 0 ? "" : ", ", platform, missing[i]);
+    names += fmt::format("{}{}:{}", i == 0 ? "" : ", ", platform, missing[i].number());
   }
   if (missing.size() > kMostNamed) names += fmt::format(", ... ({} in all)", missing.size());
-  const int64_t highest = *std::ranges::max_element(ids);
+  const int64_t highest = std::ranges::max_element(ids)->number();
   const int64_t needed = highest == std::numeric_limits<int64_t>::max() ? highest : highest + 1;
   const bool one = missing.size() == 1;
   throw_error(

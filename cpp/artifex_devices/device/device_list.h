@@ -18,10 +18,11 @@ class DeviceList {
   /// Throws InvalidArgument for an empty list, devices of different clients, and duplicates (naming them).
   static std::shared_ptr<const DeviceList> make(std::vector<Device*> devices, std::string_view operation);
 
-  int64_t size() const noexcept { return static_cast<int64_t>(devices_.size()); }
-  Device* operator[](int64_t i) const noexcept { return devices_[i]; }
-  Device* operator[](Position position) const noexcept { return devices_[position.number()]; }
-  const std::vector<Device*>& devices() const noexcept { return devices_; }
+  int64_t size() const noexcept { return devices_.size(); }
+  Device* front() const noexcept { return devices_.front(); }
+  Device* operator[](Position position) const noexcept { return devices_[position]; }
+  /// In the order of their positions.
+  const std::vector<Device*>& devices() const noexcept { return devices_.values(); }
   const ClientRef& client() const noexcept { return client_; }
   /// Returns whether all devices belong to this process.
   bool is_fully_addressable() const noexcept { return is_fully_addressable_; }
@@ -46,7 +47,7 @@ class DeviceList {
  private:
   DeviceList() = default;
   ClientRef client_;
-  std::vector<Device*> devices_;
+  IdVector<Position, Device*> devices_;
   std::vector<Position> addressable_;  // empty if all devices belong to this process
   bool is_fully_addressable_ = true;
   bool on_one_arena_ = true;
@@ -58,7 +59,7 @@ using DeviceListRef = std::shared_ptr<const DeviceList>;
 
 /// The devices of a client by platform and id, as pickles name them. Throws InvalidArgument that names every missing
 /// one; `operation` begins the message.
-std::vector<Device*> find_devices(const Client& client, const std::string& platform, const std::vector<int64_t>& ids,
+std::vector<Device*> find_devices(const Client& client, const std::string& platform, const std::vector<DeviceId>& ids,
                                   std::string_view operation);
 
 }  // namespace artifex_devices

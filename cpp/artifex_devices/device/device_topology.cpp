@@ -163,9 +163,9 @@ DeviceTopology DeviceTopology::of(const Client& client, std::string platform_ver
     platform_version = described->platform_version();
   }
   std::vector<TopologyDevices> devices;
-  for (int64_t id = 0; id < client.device_count(); ++id) {
+  for (const DeviceId id : client.device_ids()) {
     const Device& device = *client.device(id);
-    TopologyDevices one{.first_id = id,
+    TopologyDevices one{.first_id = id.number(),
                         .count = 1,
                         .kind = device.device_kind(),
                         .process_index = static_cast<int>(device.process_index().number()),
@@ -213,7 +213,7 @@ ClientRef DeviceTopology::make_compile_only_client() const {
   for (const TopologyDevices& run : devices_) {
     // A client spreads its devices in order: the first and the last device determine the devices in between.
     for (const int64_t id : {run.first_id, run.first_id + run.count - 1}) {
-      const Device& made = *client->device(id);
+      const Device& made = *client->device(DeviceId(id));
       const std::vector<std::string> kinds = memory_kinds_of(made);
       if (made.lane() == LaneId(run.cpu_domain) && made.memory_bytes() == run.memory_bytes &&
           made.process_index() == ProcessIndex(run.process_index) && kinds == run.memory_kinds) {

@@ -27,7 +27,7 @@ class Memory {
   ProcessIndex process_index() const noexcept { return device_->process_index(); }
   const std::string& platform() const noexcept { return device_->platform(); }
   /// Unique in the client, three for each device: device 1 has 3, 4 and 5.
-  int64_t id() const noexcept { return device_->id() * 3 + static_cast<int64_t>(kind_); }
+  int64_t id() const noexcept { return device_->id().number() * 3 + static_cast<int64_t>(kind_); }
   std::string to_string() const;  // "PinnedHostMemory(id=1, process_index=0, client=cpu)"
   std::string repr() const;       // "PINNED_HOST_1"
 

@@ -6,13 +6,12 @@
 
 namespace artifex_devices {
 
-MemoryWindow::MemoryWindow(ClientRef client)
-    : client_(std::move(client)), use_(static_cast<size_t>(client_->device_count())) {
+MemoryWindow::MemoryWindow(ClientRef client) : client_(std::move(client)), use_(client_->device_count()) {
   const auto held = lock();
   attach_locked(Recorded::kMemory);
-  for (int64_t id = 0; id < client_->device_count(); ++id) {
+  for (const DeviceId id : use_.ids()) {
     const int64_t bytes = client_->device(id)->bytes_in_use();
-    use_[static_cast<size_t>(id)] = {.at_start = bytes, .in_use = bytes, .peak = bytes};
+    use_[id] = {.at_start = bytes, .in_use = bytes, .peak = bytes};
   }
 }
 
@@ -20,21 +19,21 @@ MemoryWindow::~MemoryWindow() { close(); }
 
 void MemoryWindow::take_memory(const MemoryChange& change) noexcept {
   if (&change.device.client() != client_.get()) return;
-  MemoryUse& use = use_[static_cast<size_t>(change.device.id())];
+  MemoryUse& use = use_[change.device.id()];
   use.peak = std::max(use.peak, change.in_use);
   (change.bytes < 0 ? use.freed : use.allocated) += std::abs(change.bytes);
 }
 
 // Reads the bytes in use from the devices: changes of several threads do not come in their order.
 void MemoryWindow::read_locked() noexcept {
-  for (int64_t id = 0; id < client_->device_count(); ++id) {
-    MemoryUse& use = use_[static_cast<size_t>(id)];
+  for (const DeviceId id : use_.ids()) {
+    MemoryUse& use = use_[id];
     use.in_use = client_->device(id)->bytes_in_use();
     use.peak = std::max(use.peak, use.in_use);
   }
 }
 
-std::vector<MemoryUse> MemoryWindow::use() {
+IdVector<DeviceId, MemoryUse> MemoryWindow::use() {
   const auto held = lock();
   if (is_attached_locked()) read_locked();
   return use_;

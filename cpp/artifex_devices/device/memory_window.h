@@ -28,7 +28,7 @@ class MemoryWindow final : RecorderSink {
 
   const ClientRef& client() const noexcept { return client_; }
   /// Returns the use by device id; the use so far while the window is open.
-  std::vector<MemoryUse> use();
+  IdVector<DeviceId, MemoryUse> use();
   /// Bytes in use now, by all clients, in the physical memories behind this client's devices.
   int64_t physical_bytes() const;
   /// Fixes the numbers. Further calls do nothing.
@@ -39,7 +39,7 @@ class MemoryWindow final : RecorderSink {
   void read_locked() noexcept;
 
   ClientRef client_;
-  std::vector<MemoryUse> use_;  // by device id
+  IdVector<DeviceId, MemoryUse> use_;
 };
 
 }  // namespace artifex_devices

@@ -15,7 +15,7 @@ namespace artifex_devices {
 /// One buffer of a distributed array: which tile it holds, and where. Devices that share an arena can share a buffer.
 struct BufferPlace {
   TileId tile;
-  int64_t device = 0;     // id of the first device that uses it
+  DeviceId device = {};   // the first that uses it
   ArenaIndex arena = {};  // the memory that holds it
   ProcessIndex process = {};
   int32_t host = 0;  // machine of the process

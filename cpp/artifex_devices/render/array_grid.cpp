@@ -47,7 +47,7 @@ ArrayGrid::ArrayGrid(const Sharding& sharding, const Dims& shape, const Limits& 
   const bool has_idle = !domains_.is_even() && std::ranges::count(shape, 0) == 0;
   for (const Position position : sharding.positions()) {
     const TileId tile = grid.tile(position);
-    const int64_t id = sharding.device(position).id();
+    const int64_t id = sharding.device(position).id().number();
     if (has_idle && domains_.domain(tile).volume() == 0) idle_devices_.push_back(id);
     const int64_t row = row_dimension_ < 0 ? 0 : grid.tile_coordinate(tile, row_dimension_);
     const int64_t column = column_dimension_ < 0 ? 0 : grid.tile_coordinate(tile, column_dimension_);

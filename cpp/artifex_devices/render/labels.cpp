@@ -39,7 +39,7 @@ std::string axis_label(AxisName name) {
 }
 
 std::string platform_label(const DeviceList& devices) {
-  std::string label = devices[0]->platform();
+  std::string label = devices.front()->platform();
   std::ranges::transform(label, label.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return label;
 }

@@ -34,7 +34,7 @@ int64_t MeshGrid::position(int64_t row, int64_t column) const noexcept {
 
 std::string MeshGrid::title() const {
   return fmt::format("Mesh({}): {} {} device{}", mesh_.abstract_mesh().axes_text(), mesh_.size(),
-                     (*mesh_.devices())[0]->platform(), mesh_.size() == 1 ? "" : "s");
+                     mesh_.devices()->front()->platform(), mesh_.size() == 1 ? "" : "s");
 }
 
 std::string MeshGrid::row_axis() const {

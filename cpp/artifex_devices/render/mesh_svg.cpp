@@ -35,7 +35,8 @@ std::string mesh_svg(const Mesh& mesh, int max_cells) {
     for (int64_t column = 0; column < grid.columns(); ++column) {
       const int64_t position = grid.position(row, column);
       if (position < 0) continue;
-      label_characters = std::max(label_characters, text_width(fmt::format("{}", devices[position]->id())));
+      label_characters =
+          std::max(label_characters, text_width(fmt::format("{}", devices[Position(position)]->id().number())));
     }
   }
   for (int64_t column = 0; column < grid.columns(); ++column) {
@@ -61,10 +62,9 @@ std::string mesh_svg(const Mesh& mesh, int max_cells) {
     for (int64_t column = 0; column < grid.columns(); ++column) {
       const int64_t position = grid.position(row, column);
       if (position < 0) continue;
-      const Device& device = *devices[position];
+      const Device& device = *devices[Position(position)];
       document.tile(left + cell_width * static_cast<double>(column), y, cell_width, kCellHeight,
-                    device.arena_index().number(),
-                    fmt::format("{}", device.id()),
+                    device.arena_index().number(), fmt::format("{}", device.id().number()),
                     fmt::format("{}, memory {}", device.to_string(), device.arena_index().number()));
     }
   }

@@ -28,7 +28,7 @@ std::string mesh_text(const Mesh& mesh, int max_cells) {
     std::vector<std::string> cells{padded(grid.row_label(row))};
     for (int64_t column = 0; column < grid.columns(); ++column) {
       const int64_t position = grid.position(row, column);
-      cells.push_back(position < 0 ? "" : padded(fmt::format("{}", devices[position]->id())));
+      cells.push_back(position < 0 ? "" : padded(fmt::format("{}", devices[Position(position)]->id().number())));
     }
     table.add_row(std::move(cells), 0, 0, false);
   }

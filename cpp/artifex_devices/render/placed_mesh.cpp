@@ -12,7 +12,7 @@
 namespace artifex_devices {
 
 PlacedMesh placed_mesh(const Mesh& mesh) {
-  const Cluster* cluster = mesh.empty() ? nullptr : cluster_of((*mesh.devices())[0]->client());
+  const Cluster* cluster = mesh.empty() ? nullptr : cluster_of(mesh.devices()->front()->client());
   if (cluster == nullptr) {
     throw_error(
         "placed_mesh_svg: {} is of devices whose network is not known; expected a mesh of a cluster's devices; see "
@@ -29,13 +29,13 @@ PlacedMesh placed_mesh(const Mesh& mesh) {
   }
   std::array<int64_t, 3> first{};
   std::array<int64_t, 3> last{};
-  for (int64_t position = 0; position < mesh.size(); ++position) {
-    const int64_t id = (*mesh.devices())[position]->id();
+  for (const Position position : IdRange<Position>(mesh.size())) {
+    const int64_t id = (*mesh.devices())[position]->id().number();
     const ClusterPlace place = cluster->place_of(id);
     PlacedDevice device{id, place.slice, {}, place.core_on_chip};
     for (size_t axis = 0; axis < 3; ++axis) {
       device.at[axis] = place.coords[axis];
-      first[axis] = position == 0 ? device.at[axis] : std::min(first[axis], device.at[axis]);
+      first[axis] = position == Position(0) ? device.at[axis] : std::min(first[axis], device.at[axis]);
       last[axis] = std::max(last[axis], device.at[axis]);
     }
     placed.devices.push_back(device);

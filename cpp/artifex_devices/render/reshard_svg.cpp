@@ -26,7 +26,7 @@ double pixels(const std::string& text) { return SvgDocument::label_width(text_wi
 
 std::vector<int64_t> ids_of(const Sharding& sharding) {
   std::vector<int64_t> ids;
-  for (const Device* device : sharding.devices()->devices()) ids.push_back(device->id());
+  for (const Device* device : sharding.devices()->devices()) ids.push_back(device->id().number());
   return ids;
 }
 

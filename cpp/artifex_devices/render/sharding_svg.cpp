@@ -20,7 +20,7 @@ std::string title_of(const Sharding& sharding, const Dims& shape) {
     return fmt::format("{} as {} on Mesh({})", to_string(shape), named->spec().to_string(),
                        named->mesh()->abstract_mesh().axes_text());
   }
-  return fmt::format("{} on {}", to_string(shape), (*sharding.devices())[0]->to_string());
+  return fmt::format("{} on {}", to_string(shape), sharding.devices()->front()->to_string());
 }
 
 /// Whether more than two dimensions are sharded.

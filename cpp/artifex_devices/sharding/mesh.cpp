@@ -139,7 +139,7 @@ MeshRef make_mesh(const Dims& sizes, std::vector<AxisName> names, std::vector<Ax
     needed *= size;
   }
   std::vector<Device*> devices;
-  for (int64_t id = 0; id < needed; ++id) devices.push_back(client.device(id));
+  for (const DeviceId id : IdRange<DeviceId>(needed)) devices.push_back(client.device(id));
   return make_mesh(sizes, std::move(names), std::move(types), devices, operation);
 }
 

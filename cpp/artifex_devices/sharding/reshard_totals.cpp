@@ -9,7 +9,7 @@ namespace {
 std::vector<int64_t> ids_of(const DeviceList& devices) {
   std::vector<int64_t> ids;
   ids.reserve(devices.size());
-  for (const Device* device : devices.devices()) ids.push_back(device->id());
+  for (const Device* device : devices.devices()) ids.push_back(device->id().number());
   return ids;
 }
 

@@ -10,7 +10,7 @@ class SingleDeviceSharding final : public Sharding {
  public:
   static std::shared_ptr<const SingleDeviceSharding> make(Device* device, MemoryKind kind = MemoryKind::kDevice);
 
-  Device* device() const noexcept { return (*devices())[0]; }
+  Device* device() const noexcept { return devices()->front(); }
 
   std::string to_string() const override;  // "SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)"
   size_t hash() const noexcept override;

@@ -155,7 +155,7 @@ class Assembler {
         fault_of(i, "is on {} devices; expected one", array.sharding()->num_devices());
         continue;
       }
-      const Device* device = (*array.sharding()->devices())[0];
+      const Device* device = array.sharding()->devices()->front();
       const auto found = position_of.find(device);
       if (found == position_of.end()) {
         const bool elsewhere = array.sharding()->devices()->client() != sharding_.devices()->client();

@@ -45,7 +45,7 @@ void cut(const IndexDomain& box, int64_t itemsize, int64_t most, std::vector<Ind
 
 std::string ids_of(const DeviceList& devices) {
   std::vector<int64_t> ids;
-  for (const Device* device : devices.devices()) ids.push_back(device->id());
+  for (const Device* device : devices.devices()) ids.push_back(device->id().number());
   return fmt::format("{}", fmt::join(ids, ","));
 }
 

@@ -61,7 +61,7 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
   if (tiles && array.size() > 0) {
     batch->hold(array.storage()->buffer(BufferId(0)).block);
     const Tiling whole{static_cast<std::byte*>(data), byte_strides, {}, 0};
-    batch->add(tiling_copy(whole, *tiles, array.shape(), size), (*sharding.devices())[0]->lane());
+    batch->add(tiling_copy(whole, *tiles, array.shape(), size), sharding.devices()->front()->lane());
     return batch;
   }
   batch->reserve(sharding.grid().tiles());

@@ -106,14 +106,14 @@ void check_one_device(const Array& array, std::string_view operation) {
     throw_error<UnsupportedBuffer>(
         "{}: the Array is in the memory of {}, which the host cannot read; expected host memory; pass its value: "
         "device_get(x)",
-        operation, (*array.sharding()->devices())[0]->to_string());
+        operation, array.sharding()->devices()->front()->to_string());
   }
 }
 
 int cuda_ordinal(const Array& array) {
   const Sharding& sharding = *array.sharding();
   if (sharding.num_devices() != 1 || !sharding.is_fully_addressable()) return -1;
-  const Device& device = *(*sharding.devices())[0];
+  const Device& device = *sharding.devices()->front();
   return device.client().is_compile_only() ? -1 : device.space(sharding.memory_kind()).cuda_ordinal();
 }
 
@@ -145,7 +145,7 @@ std::shared_ptr<const HostView> dlpack_view(const ArrayRef& array, bool copy) {
   std::shared_ptr<const HostView> view = device_get(array);
   if (!copy) return view;
   auto copied = std::make_shared<HostView>(*view);
-  BlockRef block = (*array->sharding()->devices())[0]->arena().allocate(array->nbytes());
+  BlockRef block = array->sharding()->devices()->front()->arena().allocate(array->nbytes());
   copied->data = block->host_data();
   std::memcpy(copied->data, view->data, array->nbytes());
   copied->owner = std::make_shared<BlockRef>(std::move(block));
@@ -215,7 +215,7 @@ void check_dlpack_target(const Sharding& sharding) {
 
 ArrayRef array_from_dlpack(HostView source, const ShardingRef& sharding, std::optional<bool> copy) {
   check_dlpack_target(*sharding);
-  const std::string why = why_copy(source, *(*sharding->devices())[0]);
+  const std::string why = why_copy(source, *sharding->devices()->front());
   if (copy == false && !why.empty()) {
     throw_error("{}: copy=False, but a copy is needed: {}; leave copy out, or pass row-major memory and no device",
                 kFromDlpack, why);
@@ -230,7 +230,7 @@ ArrayRef array_from_cuda(HostView source, const ShardingRef& sharding, std::opti
   if (copy == false && !why.empty()) {
     throw_error("{}: copy=False, but a copy is needed: {}; leave copy out, or pass row-major memory", kFromDlpack, why);
   }
-  const Device& device = *(*sharding->devices())[0];
+  const Device& device = *sharding->devices()->front();
   MemorySpace& space = device.space(MemoryKind::kDevice);
   space.wait_for_device();
   const ShardDomains domains = sharding->domains(source.shape, kFromDlpack);

@@ -69,7 +69,7 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
   const Sharding& from = *move.source.sharding();
   const Sharding& to = *move.sharding;
   const bool in_one_memory = from.buffers().is_tile() && to.buffers().is_tile() &&
-                             (*from.devices())[0]->arena_index() == (*to.devices())[0]->arena_index();
+                             from.devices()->front()->arena_index() == to.devices()->front()->arena_index();
   const bool even = move.source_domains.is_even() && move.domains.is_even();
   if (!in_one_memory || !even || move.source.size() == 0) return std::nullopt;
 
@@ -107,7 +107,7 @@ std::optional<PendingStorage> move_tilings(const Move& move) {
     return PendingStorage{std::move(storage), nullptr};
   }
   auto batch = std::make_shared<CopyBatch>();
-  batch->add(copy, (*to.devices())[0]->lane());
+  batch->add(copy, to.devices()->front()->lane());
   batch->hold(std::move(held.block));
   batch->hold(storage->buffer(BufferId(0)).block);
   return submit_and_record(move, std::move(storage), std::move(batch), plan);

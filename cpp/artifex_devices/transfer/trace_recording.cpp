@@ -11,7 +11,7 @@ namespace artifex_devices {
 TraceRecording::TraceRecording(ProcessIndex process, ClientRef client) : process_(process), client_(std::move(client)) {
   const auto held = lock();
   attach_locked(Recorded::kSpans | Recorded::kTransfers | Recorded::kTransferEnds | Recorded::kMemory);
-  for (int64_t id = 0; id < client_->device_count(); ++id) {
+  for (const DeviceId id : client_->device_ids()) {
     const Device& device = *client_->device(id);
     if (device.is_addressable()) add_memory(device, device.bytes_in_use());
   }

@@ -24,8 +24,8 @@ PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_
           devices[i], cluster.name(), cluster.device_count() - 1);
     }
     const ClusterPlace at = cluster.place_of(devices[i]);
-    end.places.push_back(
-        {tiles[i], devices[i], ArenaIndex(devices[i]), ProcessIndex(at.process), static_cast<int32_t>(at.slice)});
+    end.places.push_back({tiles[i], DeviceId(devices[i]), ArenaIndex(devices[i]), ProcessIndex(at.process),
+                          static_cast<int32_t>(at.slice)});
   }
   return end;
 }
@@ -79,7 +79,8 @@ std::vector<DeviceMessage> messages_of(const DirectCopies& direct, const PlacedE
   std::vector<DeviceMessage> messages;
   messages.reserve(static_cast<size_t>(direct.plan.copy_count()));
   direct.plan.for_each_copy([&](const ReshardCopy& copy) {
-    messages.push_back({source.places[copy.source].device, destination.places[copy.destination].device, copy.bytes});
+    messages.push_back(
+        {source.places[copy.source].device.number(), destination.places[copy.destination].device.number(), copy.bytes});
   });
   return messages;
 }

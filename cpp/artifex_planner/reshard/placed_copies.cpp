@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "artifex_devices/base/bytes_text.h"
@@ -60,11 +58,14 @@ ClusterRef network_of(const Device& device) {
 }
 
 std::vector<int64_t> device_ids(const Sharding& sharding) {
-  std::vector<int64_t> devices(static_cast<size_t>(sharding.num_devices()));
-  std::iota(devices.begin(), devices.end(), int64_t{0});
-  if (sharding.is_abstract()) return devices;
-  std::ranges::transform(devices, devices.begin(), [&](int64_t i) { return (*sharding.devices())[i]->id(); });
-  return devices;
+  std::vector<int64_t> ids;
+  ids.reserve(static_cast<size_t>(sharding.num_devices()));
+  if (sharding.is_abstract()) {
+    for (int64_t i = 0; i < sharding.num_devices(); ++i) ids.push_back(i);
+    return ids;
+  }
+  for (const Device* device : sharding.devices()->devices()) ids.push_back(device->id().number());
+  return ids;
 }
 
 ClusterRef cluster_for(const ClusterRef& given, const Sharding& source, const Sharding& destination) {
@@ -125,8 +126,8 @@ DrawnCopies drawn_copies(const Sharding& from, const Sharding& to, const Dims& s
   }
   const PlacedCopies placed = placed_copies(from, to, shape, itemsize, cluster, kMostDrawnCopies);
   placed.direct.plan.for_each_copy([&](const ReshardCopy& copy) {
-    drawn.messages.push_back(
-        {placed.source.places[copy.source].device, placed.destination.places[copy.destination].device, copy.bytes});
+    drawn.messages.push_back({placed.source.places[copy.source].device.number(),
+                              placed.destination.places[copy.destination].device.number(), copy.bytes});
   });
   return drawn;
 }

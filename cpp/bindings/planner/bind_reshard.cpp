@@ -65,8 +65,8 @@ py::list reshard_copies(const std::vector<int64_t>& global_shape, int64_t itemsi
     for (int64_t d = 0; d < copy.box.rank(); ++d) {
       box[static_cast<size_t>(d)] = py::make_tuple(copy.box.origin[d], copy.box.origin[d] + copy.box.shape[d]);
     }
-    result.append(py::make_tuple(placed.source.places[copy.source].device,
-                                 placed.destination.places[copy.destination].device, box, copy.bytes));
+    result.append(py::make_tuple(placed.source.places[copy.source].device.number(),
+                                 placed.destination.places[copy.destination].device.number(), box, copy.bytes));
   });
   return result;
 }
@@ -106,7 +106,9 @@ They hold the id of the device, and the number of bytes that it must receive at 
         std::vector<PositionRange> ranges;
         for (const size_t axis : axes) ranges.push_back(all.at(axis));
         std::vector<int64_t> devices;
-        for (int64_t i = 0; i < mesh.size(); ++i) devices.push_back((*mesh.devices())[i]->id());
+        for (int64_t i = 0; i < mesh.size(); ++i) {
+          devices.push_back((*mesh.devices())[Position(i)]->id().number());
+        }
         return devices_of(groups_along(ranges, mesh.size()), devices);
       },
       py::arg("mesh"), py::arg("axes"),

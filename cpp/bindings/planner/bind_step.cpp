@@ -20,7 +20,7 @@ py::dict plan_step_for(const StepDescription& description, const std::shared_ptr
   const PlannedStep plan = run_blocking([&] {
     const Dims& sizes = mesh.abstract_mesh().axis_sizes();
     ClusterMesh placed{{sizes.begin(), sizes.end()}, {}};
-    for (int64_t i = 0; i < mesh.size(); ++i) placed.devices.push_back((*mesh.devices())[i]->id());
+    for (int64_t i = 0; i < mesh.size(); ++i) placed.devices.push_back((*mesh.devices())[Position(i)]->id().number());
     return plan_step(model, *cluster, placed, axis_names, rules);
   });
   return to_python(OfStep<PlannedStep>{plan, plan, model});

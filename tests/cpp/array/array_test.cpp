@@ -41,7 +41,7 @@ TEST(Array, SharesMemoryWithShardData) {
   const ArrayRef array = make_array(named(world, {4}, {"a"}), {8});
   const ArrayRef shard = array->shard_data(Position(3));
   EXPECT_EQ(shard->shape(), Dims{2});
-  EXPECT_EQ(*shard->sharding(), *SingleDeviceSharding::make(world->device(3)));
+  EXPECT_EQ(*shard->sharding(), *SingleDeviceSharding::make(world->device(DeviceId(3))));
   EXPECT_TRUE(shard->is_shard());
   EXPECT_EQ(shard->buffer_at(Position(0)), BufferId(3));
   EXPECT_EQ(shard->storage()->device_data(shard->buffer_at(Position(0))), array->storage()->device_data(BufferId(3)));
@@ -147,7 +147,7 @@ TEST(LiveArrays, AreListedExactlyAndByAge) {
 TEST(LiveArrays, ListTheLargestFirst) {
   const auto world = make_world(1, 8);
   EXPECT_EQ(biggest_live_arrays(*world, 3), "none");
-  const ArrayRef small = make_array(SingleDeviceSharding::make(world->device(0)), {3});
+  const ArrayRef small = make_array(SingleDeviceSharding::make(world->device(DeviceId(0))), {3});
   const ArrayRef cut = make_array(named(world, {8}, {"a"}), {512, 1024});
   const ArrayRef copied = make_array(named(world, {8}, {}), {256}, nullptr, DType::kInt64);
   EXPECT_EQ(biggest_live_arrays(*world, 2),

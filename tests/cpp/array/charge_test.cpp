@@ -56,7 +56,7 @@ TEST_F(ChargeTest, EndsWithItsObject) {
 }
 
 TEST_F(ChargeTest, ChargesNothingWhereOneDeviceIsFull) {
-  world_->device(2)->set_bytes_limit(39);
+  world_->device(DeviceId(2))->set_bytes_limit(39);
   EXPECT_THROW(Charge(*sharding_, bytes_, "test"), OutOfMemory);
   EXPECT_EQ(bytes_in_use(world_), everywhere(world_, 0));
 }
@@ -91,8 +91,8 @@ TEST_F(ChargeTest, EndsWithTheLastHandleOfAPosition) {
 
 TEST_F(ChargeTest, BlockUsersReserveBuffersUntilTheirBlockEnds) {
   const Charge charge(*sharding_, bytes_, "test");
-  const BlockRef a = world_->device(0)->arena().allocate(1);
-  const BlockRef b = world_->device(0)->arena().allocate(1);
+  const BlockRef a = world_->device(DeviceId(0))->arena().allocate(1);
+  const BlockRef b = world_->device(DeviceId(0))->arena().allocate(1);
   BlockUsers users(*sharding_, charge, BlockOf({&*a, &*b, &*a, &*b}));
   EXPECT_EQ(users.end(Position(2)), BufferId());
   EXPECT_EQ(bytes_reserved(world_), (Bytes{0, 0, 40, 0}));
@@ -109,8 +109,8 @@ TEST_F(ChargeTest, BlockUsersReserveBuffersUntilTheirBlockEnds) {
 TEST_F(ChargeTest, BlockUsersCountReplicasOfABuffer) {
   const ShardingRef copies = named(world_, {2, 2}, {"b"});
   const Charge charge(*copies, bytes_of(copies, {40}), "test");
-  const BlockRef a = world_->device(0)->arena().allocate(1);
-  const BlockRef b = world_->device(0)->arena().allocate(1);
+  const BlockRef a = world_->device(DeviceId(0))->arena().allocate(1);
+  const BlockRef b = world_->device(DeviceId(0))->arena().allocate(1);
   BlockUsers users(*copies, charge, BlockOf({&*a, &*b}));
   EXPECT_EQ(users.end(Position(0)), BufferId());
   EXPECT_EQ(users.end(Position(2)), BufferId(0));

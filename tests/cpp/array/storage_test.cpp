@@ -74,7 +74,7 @@ TEST(StorageLayout, GivesShardsFrom256KiBTheirOwnBlocks) {
 
 TEST(StorageLayout, GivesASingleBufferASlabOfItsSize) {
   const auto world = make_world(1, 2);
-  const auto storage = allocate(SingleDeviceSharding::make(world->device(1)), {3});
+  const auto storage = allocate(SingleDeviceSharding::make(world->device(DeviceId(1))), {3});
   int64_t stride = 0;
   EXPECT_EQ(storage->slab(&stride), storage->device_data(BufferId(0)));
   EXPECT_EQ(storage->buffer(BufferId(0)).block->bytes(), 12);
@@ -128,13 +128,13 @@ TEST(StorageCharge, ChargesEveryDeviceForItsShardAndReplicas) {
     EXPECT_EQ(bytes_in_use(world), (Bytes{584, 584, 584, 584, 584, 584, 576, 576}));
   }
   EXPECT_EQ(bytes_in_use(world), everywhere(world, 0));
-  EXPECT_EQ(world->device(0)->memory_stats().peak_bytes_in_use, 584);
-  EXPECT_EQ(world->device(0)->memory_stats().num_allocs, 3);
+  EXPECT_EQ(world->device(DeviceId(0))->memory_stats().peak_bytes_in_use, 584);
+  EXPECT_EQ(world->device(DeviceId(0))->memory_stats().num_allocs, 3);
 }
 
 TEST(StorageCharge, ReportsLiveArraysAndChargesNothingOverTheLimit) {
   const auto world = make_world(1, 4);
-  world->device(2)->set_bytes_limit(1000);
+  world->device(DeviceId(2))->set_bytes_limit(1000);
   const auto sharding = named(world, {4}, {"a"});
   const auto first = allocate(sharding, {4, 100});
   EXPECT_EQ(error_of<OutOfMemory>([&] { allocate(sharding, {4, 200}); }),
@@ -207,7 +207,7 @@ TEST(StorageAdopt, KeepsForeignMemoryUntilTheLastUse) {
   const auto world = make_world(1, 1);
   int released = 0;
   float value = 7;
-  auto storage = adopt(SingleDeviceSharding::make(world->device(0)), {1},
+  auto storage = adopt(SingleDeviceSharding::make(world->device(DeviceId(0))), {1},
                        BufferRefs({{foreign_block(&value, 4, [&] { ++released; }), 0}}));
   EXPECT_TRUE(storage->buffer(BufferId(0)).block->is_foreign());
   BufferRef view = storage->buffer(BufferId(0));
@@ -320,7 +320,7 @@ TEST(StorageDelete, EndsChargesAtOnceAndFreesMemoryWithTheLastView) {
 
 TEST(StorageDelete, ReturnsLargeBlocksToTheSystemByDefault) {
   const auto world = make_world(1, 1);
-  const auto sharding = SingleDeviceSharding::make(world->device(0));
+  const auto sharding = SingleDeviceSharding::make(world->device(DeviceId(0)));
   Arena::trim_all();
   const int64_t empty = Arena::total_cached_bytes();
   allocate(sharding, {1 << 20})->delete_all();
@@ -332,7 +332,7 @@ TEST(StorageDelete, ReturnsLargeBlocksToTheSystemByDefault) {
 
 TEST(StorageHostValue, IsCachedUntilDeletion) {
   const auto world = make_world(1, 1);
-  const auto storage = allocate(SingleDeviceSharding::make(world->device(0)), {1});
+  const auto storage = allocate(SingleDeviceSharding::make(world->device(DeviceId(0))), {1});
   storage->retain({});
   const auto value = storage->host_value().put(std::make_shared<const HostView>());
   EXPECT_EQ(storage->host_value().get(), value);

@@ -27,7 +27,7 @@ inline ClientRef make_world(int nodes, int64_t devices, std::optional<int64_t> b
 
 inline std::vector<Device*> devices_of(const ClientRef& client) {
   std::vector<Device*> devices;
-  for (int64_t id = 0; id < client->device_count(); ++id) devices.push_back(client->device(id));
+  for (const DeviceId id : client->device_ids()) devices.push_back(client->device(id));
   return devices;
 }
 

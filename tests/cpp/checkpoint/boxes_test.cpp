@@ -90,7 +90,7 @@ std::vector<std::vector<IndexDomain>> owned(const SpecEntry& entry, const Dims& 
   options.num_devices = 2;
   const ClientRef client = Client::make(machine, options);
   std::vector<Device*> devices;
-  for (int64_t id = 0; id < client->device_count(); ++id) devices.push_back(client->device(id));
+  for (const DeviceId id : client->device_ids()) devices.push_back(client->device(id));
   const MeshRef mesh = make_mesh({3, 2}, {AxisName("p"), AxisName("d")}, {}, devices, "make_mesh");
   const ShardingRef sharding = NamedSharding::make(mesh, PartitionSpec({entry}));
   std::vector<std::vector<IndexDomain>> boxes;

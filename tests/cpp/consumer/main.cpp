@@ -38,7 +38,7 @@ int main() {
   const auto machine = ad::Machine::from_synthetic("pack:2 numa:1 core:4 pu:1");
   const ad::ClientRef client = ad::Client::make(machine, {.num_devices = 8});
   std::vector<ad::Device*> devices;
-  for (int64_t id = 0; id < client->device_count(); ++id) devices.push_back(client->device(id));
+  for (const ad::DeviceId id : client->device_ids()) devices.push_back(client->device(id));
   const ad::MeshRef mesh =
       ad::make_mesh({4, 2}, {ad::AxisName("data"), ad::AxisName("model")}, {}, devices, "consumer");
   const auto blocks = ad::NamedSharding::make(mesh, ad::PartitionSpec({over("data"), over("model")}));

@@ -54,7 +54,7 @@ TEST_P(MemoryContract, FaultsWhereTheHostReadsAnAddressThatIsNotItsOwn) {
 }
 
 TEST_P(MemoryContract, CountsReadsByTheHost) {
-  const ArrayRef one = device_put(source_, SingleDeviceSharding::make(world_->device(2)), true);
+  const ArrayRef one = device_put(source_, SingleDeviceSharding::make(world_->device(DeviceId(2))), true);
   const TransferRecording recording;
   const auto value = device_get(one);
   EXPECT_EQ(device_get(one)->data, value->data) << "the second read finds the value of the first";
@@ -81,7 +81,7 @@ TEST_P(MemoryContract, GuardsReadsThatAreTransfers) {
 }
 
 TEST_P(MemoryContract, RefusesToShareWhatTheOtherSideCannotRead) {
-  const ShardingRef one = SingleDeviceSharding::make(world_->device(0));
+  const ShardingRef one = SingleDeviceSharding::make(world_->device(DeviceId(0)));
   const ArrayRef array = device_put(source_, one, true);
   EXPECT_EQ(can_alias(source_, *one), GetParam().is_host_readable);
   const std::string exported = error_of<UnsupportedBuffer>([&] { check_one_device(*array, "__dlpack__"); });
@@ -106,21 +106,21 @@ TEST_P(MemoryContract, RefusesToShareWhatTheOtherSideCannotRead) {
 TEST_P(MemoryContract, CountsTheBytesOfEachDevice) {
   const ArrayRef rows = device_put(source_, rows_, true);
   EXPECT_EQ(test::bytes_in_use(world_), (test::Bytes{128, 128, 128, 128}));
-  const ArrayRef one = device_put(source_, SingleDeviceSharding::make(world_->device(2)), true);
+  const ArrayRef one = device_put(source_, SingleDeviceSharding::make(world_->device(DeviceId(2))), true);
   EXPECT_EQ(test::bytes_in_use(world_), (test::Bytes{128, 128, 640, 128}));
   rows->delete_();
   EXPECT_EQ(test::bytes_in_use(world_), (test::Bytes{0, 0, 512, 0}));
   const ArrayRef moved =
-      reshard(one, SingleDeviceSharding::make(world_->device(0)), {.committed = true, .donate = true});
+      reshard(one, SingleDeviceSharding::make(world_->device(DeviceId(0))), {.committed = true, .donate = true});
   EXPECT_TRUE(one->is_deleted());
   EXPECT_EQ(test::bytes_in_use(world_), (test::Bytes{512, 0, 0, 0}));
   EXPECT_EQ(values(*device_get(moved)), values(source_));
-  EXPECT_EQ(world_->device(2)->memory_stats().peak_bytes_in_use, 640);
+  EXPECT_EQ(world_->device(DeviceId(2))->memory_stats().peak_bytes_in_use, 640);
 }
 
 TEST_P(MemoryContract, HoldsTheLimitOfEachDevice) {
   const auto world = make(1, 2, 600);
-  const ShardingRef one = SingleDeviceSharding::make(world->device(1));
+  const ShardingRef one = SingleDeviceSharding::make(world->device(DeviceId(1)));
   const ArrayRef first = device_put(source_, one, true);
   const std::string message = error_of<OutOfMemory>([&] { device_put(source_, one, true); });
   const std::string begin = fmt::format(
@@ -136,7 +136,7 @@ TEST_P(MemoryContract, FreesMemoryAfterTheLastReader) {
   ArrayRef array = device_put(source_, rows_, true);
   const BufferRef buffer = array->storage()->buffer(BufferId(3));
   const MemorySpace& space = *buffer.block->space();
-  EXPECT_EQ(&space, &world_->device(3)->space(MemoryKind::kDevice));
+  EXPECT_EQ(&space, &world_->device(DeviceId(3))->space(MemoryKind::kDevice));
   const int64_t with = space.stats().bytes_in_use;
   array->delete_();
   EXPECT_EQ(space.stats().bytes_in_use <= with, true);
@@ -150,7 +150,7 @@ TEST(EmulatedGpu, HasTheFactsOfItsChip) {
   const EmulatedGpu h100 = emulated_gpu_from_name("h100");
   EXPECT_EQ(h100.device_kind, "NVIDIA H100 80GB HBM3");
   const auto world = test::make_world(1, 4, {}, make_emulated_gpu_backend(h100));
-  const Device& device = *world->device(3);
+  const Device& device = *world->device(DeviceId(3));
   EXPECT_EQ(device.platform(), "gpu");
   EXPECT_EQ(device.to_string(), "gpu:3");
   EXPECT_EQ(device.repr(), "GpuDevice(id=3)");
@@ -159,7 +159,7 @@ TEST(EmulatedGpu, HasTheFactsOfItsChip) {
   EXPECT_EQ(device.memory_stats().bytes_limit, int64_t{80} << 30);
   EXPECT_EQ(world->arenas(), 4);
   EXPECT_EQ(device.arena_index(), ArenaIndex(3));
-  EXPECT_EQ(world->device(0)->memory(MemoryKind::kDevice).to_string(),
+  EXPECT_EQ(world->device(DeviceId(0))->memory(MemoryKind::kDevice).to_string(),
             "DeviceMemory(id=0, process_index=0, client=gpu)");
   EXPECT_THROW(emulated_gpu_from_name("v5e"), InvalidArgument);
 }
@@ -167,9 +167,9 @@ TEST(EmulatedGpu, HasTheFactsOfItsChip) {
 TEST(EmulatedGpu, SharesTheMemoryNearItWithoutAChip) {
   const auto world = Client::make(Machine::from_synthetic("numa:2(memory=8GB) core:4 pu:1"),
                                   {.num_devices = 8, .backend = make_emulated_gpu_backend({})});
-  EXPECT_EQ(world->device(7)->memory_bytes(), 2'000'000'000);
-  EXPECT_EQ(world->device(7)->lane(), LaneId(1));
-  EXPECT_EQ(world->device(7)->device_kind(), "emulated GPU");
+  EXPECT_EQ(world->device(DeviceId(7))->memory_bytes(), 2'000'000'000);
+  EXPECT_EQ(world->device(DeviceId(7))->lane(), LaneId(1));
+  EXPECT_EQ(world->device(DeviceId(7))->device_kind(), "emulated GPU");
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST_P(PlacementContract, StoresEveryOrderOfDimensions) {
   for (const char* order : {"{2,1,0}", "{0,1,2}", "{1,0,2}"}) {
     const LayoutRef layout = stored_layout(Layout::parse(order), 3, "test");
     for (const auto& sharding : {test::named(world, {4}, {"a"}), test::named(world, {2, 2}, {"", "a", "b"}),
-                                 ShardingRef(SingleDeviceSharding::make(world->device(3)))}) {
+                                 ShardingRef(SingleDeviceSharding::make(world->device(DeviceId(3))))}) {
       const ArrayRef array = device_put(source, sharding, true, layout);
       ASSERT_EQ(values(*device_get(array)), values(source));
       ASSERT_EQ(values(*device_get(row_major(array))), values(source));

@@ -30,15 +30,15 @@ TEST(AllocatorOptions, NameAllFieldsOutOfRange) {
 TEST(ClientAllocator, AppliesTheFractionAndTheKind) {
   const ClientRef client = Client::make(
       Machine::live(), {.num_devices = 2, .allocator = AllocatorOptions{AllocatorKind::kPlatform, 0.5, false, 7}});
-  const Device& device = *client->device(1);
+  const Device& device = *client->device(DeviceId(1));
   EXPECT_EQ(*device.bytes_limit(), device.memory_bytes() / 2);
   EXPECT_FALSE(device.arena().is_caching());
   EXPECT_FALSE(device.arena(MemoryKind::kUnpinnedHost).is_caching());
   EXPECT_EQ(client->allocator()->collective_memory_size, 7);
   const ClientRef tighter = Client::make(
       Machine::live(), {.num_devices = 1, .bytes_limit = 10, .allocator = AllocatorOptions{.memory_fraction = 0.5}});
-  EXPECT_EQ(*tighter->device(0)->bytes_limit(), 10);
-  EXPECT_TRUE(tighter->device(0)->arena().is_caching());
+  EXPECT_EQ(*tighter->device(DeviceId(0))->bytes_limit(), 10);
+  EXPECT_TRUE(tighter->device(DeviceId(0))->arena().is_caching());
 }
 
 TEST(ClientAllocator, RefusesPreallocationWithoutMemory) {

@@ -169,7 +169,7 @@ TEST(BaseClient, KeepsItsDevicesInAForkedChild) {
                      [] {
                        base_client();
                        return in_child({}, [] {
-                         const BlockRef block = base_client()->device(2)->arena().allocate(100);
+                         const BlockRef block = base_client()->device(DeviceId(2))->arena().allocate(100);
                          return count_of_base() + (block ? "+" : "-");
                        });
                      }),

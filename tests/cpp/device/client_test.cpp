@@ -24,13 +24,13 @@ TEST(Client, HasOneDevicePerCpuDomainByDefault) {
   ASSERT_EQ(client->device_count(), 4);
   EXPECT_EQ(client->arenas(), 4);
   for (int64_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(client->device(i)->id(), i);
-    EXPECT_EQ(client->device(i)->lane(), LaneId(i));
-    EXPECT_EQ(client->device(i)->arena_index(), ArenaIndex(i));
-    EXPECT_EQ(client->device(i)->memory_bytes(), int64_t{1} << 30);
-    EXPECT_EQ(&client->device(i)->client(), client.get());
+    EXPECT_EQ(client->device(DeviceId(i))->id(), DeviceId(i));
+    EXPECT_EQ(client->device(DeviceId(i))->lane(), LaneId(i));
+    EXPECT_EQ(client->device(DeviceId(i))->arena_index(), ArenaIndex(i));
+    EXPECT_EQ(client->device(DeviceId(i))->memory_bytes(), int64_t{1} << 30);
+    EXPECT_EQ(&client->device(DeviceId(i))->client(), client.get());
   }
-  EXPECT_EQ(client->device(1)->domain().cpus.to_string(), "2-3");
+  EXPECT_EQ(client->device(DeviceId(1))->domain().cpus.to_string(), "2-3");
 }
 
 TEST(Client, StoresBypassTheCacheFromAnEighthOfALanesLastLevelCache) {
@@ -45,12 +45,12 @@ TEST(Client, StoresBypassTheCacheFromAnEighthOfALanesLastLevelCache) {
 
 TEST(Client, SpreadsLargeSharedResultsOverAllNodes) {
   const auto two = Client::make(Machine::from_synthetic("numa:2 core:2 pu:1"), {});
-  const Device& last = *two->device(1);
+  const Device& last = *two->device(DeviceId(1));
   constexpr int64_t kBig = int64_t{8} << 20;
   EXPECT_EQ(&two->shared_arena(last, kBig), &Arena::interleaved());
   EXPECT_EQ(&two->shared_arena(last, 4096), &last.arena()) << "small results stay in the caches of their readers";
   const auto one = Client::make(Machine::from_synthetic("numa:1 core:2 pu:1"), {.num_devices = 4});
-  EXPECT_EQ(&one->shared_arena(*one->device(3), kBig), &one->device(3)->arena());
+  EXPECT_EQ(&one->shared_arena(*one->device(DeviceId(3)), kBig), &one->device(DeviceId(3))->arena());
 
   const MemorySpaceStats before = Arena::interleaved().stats();
   const BlockRef block = two->shared_arena(last, kBig).allocate(kBig);
@@ -62,32 +62,32 @@ TEST(Client, SpreadsLargeSharedResultsOverAllNodes) {
 TEST(Client, DividesEightDevicesOverTwoDomains) {
   const auto client = Client::make(Machine::from_synthetic("numa:2(memory=8GB) core:4 pu:1"), {.num_devices = 8});
   for (int64_t i = 0; i < 8; ++i) {
-    EXPECT_EQ(client->device(i)->arena_index(), ArenaIndex(i < 4 ? 0 : 1));
-    EXPECT_EQ(client->device(i)->memory_bytes(), 2'000'000'000);
+    EXPECT_EQ(client->device(DeviceId(i))->arena_index(), ArenaIndex(i < 4 ? 0 : 1));
+    EXPECT_EQ(client->device(DeviceId(i))->memory_bytes(), 2'000'000'000);
   }
 }
 
 TEST(Client, SpreadsUnevenCountsInOrder) {
   const auto three = Client::make(Machine::from_synthetic("numa:2 pu:2"), {.num_devices = 3});
-  EXPECT_EQ(three->device(0)->lane(), LaneId(0));
-  EXPECT_EQ(three->device(1)->lane(), LaneId(0));
-  EXPECT_EQ(three->device(2)->lane(), LaneId(1));
+  EXPECT_EQ(three->device(DeviceId(0))->lane(), LaneId(0));
+  EXPECT_EQ(three->device(DeviceId(1))->lane(), LaneId(0));
+  EXPECT_EQ(three->device(DeviceId(2))->lane(), LaneId(1));
   const auto one = Client::make(Machine::from_synthetic("numa:2 pu:2"), {.num_devices = 1});
-  EXPECT_EQ(one->device(0)->lane(), LaneId(0));
-  EXPECT_EQ(one->device(0)->memory_bytes(), int64_t{1} << 30);
+  EXPECT_EQ(one->device(DeviceId(0))->lane(), LaneId(0));
+  EXPECT_EQ(one->device(DeviceId(0))->memory_bytes(), int64_t{1} << 30);
 }
 
 TEST(Client, DefaultsToTheLargerOfTwoMemories) {
   const auto client = Client::make(Machine::from_synthetic("pack:2 [numa(memory=1GB)] [numa(memory=4GB)] core:4 pu:2"),
                                    {.num_devices = 4});
   EXPECT_EQ(client->arenas(), 2);
-  EXPECT_EQ(client->device(0)->memory_bytes(), 2'000'000'000);
-  EXPECT_EQ(client->device(3)->arena_index(), ArenaIndex(1));
+  EXPECT_EQ(client->device(DeviceId(0))->memory_bytes(), 2'000'000'000);
+  EXPECT_EQ(client->device(DeviceId(3))->arena_index(), ArenaIndex(1));
 }
 
 TEST(Client, PrintsDevicesAsJax) {
   const auto client = Client::make(Machine::live(), {.num_devices = 3});
-  const Device& device = *client->device(2);
+  const Device& device = *client->device(DeviceId(2));
   EXPECT_EQ(device.to_string(), "cpu:2");
   EXPECT_EQ(device.repr(), "CpuDevice(id=2)");
   EXPECT_EQ(device.platform(), "cpu");
@@ -101,8 +101,8 @@ TEST(Client, HasItsOwnIdentityAndSharesMemory) {
   const auto a = Client::make(Machine::live(), {.num_devices = 2});
   const auto b = Client::make(Machine::live(), {.num_devices = 2});
   EXPECT_NE(a->uid(), b->uid());
-  EXPECT_NE(a->device(0), b->device(0));
-  EXPECT_EQ(&a->device(0)->arena(), &b->device(0)->arena());
+  EXPECT_NE(a->device(DeviceId(0)), b->device(DeviceId(0)));
+  EXPECT_EQ(&a->device(DeviceId(0))->arena(), &b->device(DeviceId(0))->arena());
 }
 
 TEST(Client, RefusesCountsOutOfRange) {
@@ -117,9 +117,9 @@ TEST(Client, RefusesCountsOutOfRange) {
 
 TEST(Client, RefusesDevicesOutOfRange) {
   const auto client = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 4});
-  EXPECT_THROW(client->device(4), IndexOutOfRange);
-  EXPECT_THROW(client->device(-1), IndexOutOfRange);
-  const std::string message = message_of([&] { client->device(4); });
+  EXPECT_THROW(client->device(DeviceId(4)), IndexOutOfRange);
+  EXPECT_THROW(client->device(DeviceId(-1)), IndexOutOfRange);
+  const std::string message = message_of([&] { client->device(DeviceId(4)); });
   EXPECT_NE(message.find("4 cpu devices, ids 0 to 3"), std::string::npos) << message;
 }
 
@@ -128,10 +128,10 @@ TEST(Client, StoresThousandsOfDevicesCompactly) {
   const auto client =
       Client::make(Machine::from_synthetic("numa:4 core:4 pu:1"), {.num_devices = 65536, .compile_only = true});
   EXPECT_EQ(client->device_count(), 65536);
-  EXPECT_EQ(client->device(65535)->arena_index(), ArenaIndex(3));
-  EXPECT_EQ(client->device(16384)->arena_index(), ArenaIndex(1));
+  EXPECT_EQ(client->device(DeviceId(65535))->arena_index(), ArenaIndex(3));
+  EXPECT_EQ(client->device(DeviceId(16384))->arena_index(), ArenaIndex(1));
   EXPECT_TRUE(client->is_compile_only());
-  EXPECT_TRUE(client->device(7)->is_compile_only());
+  EXPECT_TRUE(client->device(DeviceId(7))->is_compile_only());
 }
 
 TEST(Client, GivesTheWorkerPoolALanePerDomain) {
@@ -144,7 +144,7 @@ TEST(Client, GivesTheWorkerPoolALanePerDomain) {
 TEST(Client, DividesTheUsableMemoryOverLiveDevices) {
   const auto client = Client::make(Machine::live(), {});
   int64_t sum = 0;
-  for (int64_t i = 0; i < client->device_count(); ++i) sum += client->device(i)->memory_bytes();
+  for (int64_t i = 0; i < client->device_count(); ++i) sum += client->device(DeviceId(i))->memory_bytes();
   EXPECT_GT(sum, 0);
   EXPECT_LE(sum, Machine::live()->usable_memory_bytes());
 }
@@ -161,7 +161,7 @@ TEST(MemoryKind, ConvertsNamesInBothDirections) {
 class DeviceStatsTest : public testing::Test {
  protected:
   ClientRef client_ = Client::make(Machine::from_synthetic("numa:1(memory=1GB) pu:2"), {});
-  Device& device_ = *client_->device(0);
+  Device& device_ = *client_->device(DeviceId(0));
 };
 
 TEST_F(DeviceStatsTest, CountsChargesWithPeakAndLargest) {
@@ -202,8 +202,8 @@ TEST_F(DeviceStatsTest, EnforcesALimitToTheByte) {
 
 TEST_F(DeviceStatsTest, SetsTheLimitOfEachDeviceFromOptions) {
   const auto client = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 2, .bytes_limit = 4096});
-  EXPECT_EQ(client->device(0)->bytes_limit(), 4096);
-  EXPECT_EQ(client->device(1)->bytes_limit(), 4096);
+  EXPECT_EQ(client->device(DeviceId(0))->bytes_limit(), 4096);
+  EXPECT_EQ(client->device(DeviceId(1))->bytes_limit(), 4096);
 }
 
 TEST(Client, IsOpenUntilItIsClosed) {
@@ -249,7 +249,7 @@ TEST(Client, FindsItsDevicesByNumberInTheProcess) {
   options.process_index = ProcessIndex(1);
   options.num_devices = 3;
   const ClientRef client = Client::make(machine, options);
-  EXPECT_EQ(client->local_device(2), client->device(4));
+  EXPECT_EQ(client->local_device(2), client->device(DeviceId(4)));
   EXPECT_THROW(client->local_device(3), Unavailable);
   EXPECT_THROW(client->local_device(-1), Unavailable);
   client->check_process(ProcessIndex(1), "local_devices");

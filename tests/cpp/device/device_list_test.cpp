@@ -21,7 +21,7 @@ class DeviceListTest : public testing::Test {
  protected:
   std::vector<Device*> pick(const std::vector<int64_t>& ids) const {
     std::vector<Device*> devices;
-    for (const int64_t id : ids) devices.push_back(client_->device(id));
+    for (const int64_t id : ids) devices.push_back(client_->device(DeviceId(id)));
     return devices;
   }
   ClientRef client_ = Client::make(Machine::from_synthetic("numa:2 pu:4"), {.num_devices = 8});
@@ -30,14 +30,14 @@ class DeviceListTest : public testing::Test {
 TEST_F(DeviceListTest, KeepsTheOrderAndTheClient) {
   const auto list = DeviceList::make(pick({3, 1, 2}), "make_mesh");
   EXPECT_EQ(list->size(), 3);
-  EXPECT_EQ((*list)[0]->id(), 3);
-  EXPECT_EQ((*list)[2]->id(), 2);
+  EXPECT_EQ((*list)[Position(0)]->id(), DeviceId(3));
+  EXPECT_EQ((*list)[Position(2)]->id(), DeviceId(2));
   EXPECT_EQ(list->client(), client_);
   EXPECT_TRUE(list->is_fully_addressable());
   const std::weak_ptr<Client> client = client_;
   client_.reset();
   EXPECT_FALSE(client.expired());
-  EXPECT_EQ((*list)[0]->to_string(), "cpu:3");
+  EXPECT_EQ(list->front()->to_string(), "cpu:3");
 }
 
 TEST_F(DeviceListTest, HashesEqualListsEqually) {
@@ -45,7 +45,8 @@ TEST_F(DeviceListTest, HashesEqualListsEqually) {
   const auto b = DeviceList::make(pick({0, 1, 2}), "make_mesh");
   const auto c = DeviceList::make(pick({0, 2, 1}), "make_mesh");
   const auto other = Client::make(Machine::from_synthetic("numa:2 pu:4"), {.num_devices = 8});
-  const auto d = DeviceList::make({other->device(0), other->device(1), other->device(2)}, "make_mesh");
+  const auto d = DeviceList::make({other->device(DeviceId(0)), other->device(DeviceId(1)), other->device(DeviceId(2))},
+                                  "make_mesh");
   EXPECT_TRUE(*a == *b);
   EXPECT_EQ(a->hash(), b->hash());
   EXPECT_FALSE(*a == *c);
@@ -64,10 +65,10 @@ TEST_F(DeviceListTest, ContainsExactlyItsDevices) {
        {std::vector<int64_t>{2, 3, 4}, std::vector<int64_t>{4, 2, 3}, std::vector<int64_t>{6}}) {
     const auto list = DeviceList::make(pick(ids), "make_mesh");
     for (int64_t id = 0; id < 8; ++id) {
-      EXPECT_EQ(list->contains(client_->device(id)), std::ranges::find(ids, id) != ids.end());
+      EXPECT_EQ(list->contains(client_->device(DeviceId(id))), std::ranges::find(ids, id) != ids.end());
     }
     const auto other = Client::make(Machine::from_synthetic("pu:4"), {.num_devices = 8});
-    EXPECT_FALSE(list->contains(other->device(ids[0])));
+    EXPECT_FALSE(list->contains(other->device(DeviceId(ids[0]))));
     EXPECT_FALSE(list->contains(nullptr));
   }
 }
@@ -86,12 +87,13 @@ TEST_F(DeviceListTest, RefusesDuplicatesAndNamesThem) {
 TEST_F(DeviceListTest, ReturnsThePositionOfADevice) {
   const auto other = Client::make(Machine::from_synthetic("pu:4"), {.num_devices = 8});
   const auto range = DeviceList::make(pick({2, 3, 4}), "test");
-  EXPECT_EQ(range->position_of(client_->device(2)), Position(0));
-  EXPECT_EQ(range->position_of(client_->device(4)), Position(2));
+  EXPECT_EQ(range->position_of(client_->device(DeviceId(2))), Position(0));
+  EXPECT_EQ(range->position_of(client_->device(DeviceId(4))), Position(2));
   const auto mixed = DeviceList::make(pick({6, 0, 3}), "test");
-  EXPECT_EQ(mixed->position_of(client_->device(3)), Position(2));
+  EXPECT_EQ(mixed->position_of(client_->device(DeviceId(3))), Position(2));
   for (const auto& list : {range, mixed}) {
-    for (const Device* absent : {client_->device(1), client_->device(7), other->device(3)}) {
+    for (const Device* absent :
+         {client_->device(DeviceId(1)), client_->device(DeviceId(7)), other->device(DeviceId(3))}) {
       EXPECT_TRUE(list->position_of(absent).is_none());
       EXPECT_FALSE(list->contains(absent));
     }
@@ -101,17 +103,17 @@ TEST_F(DeviceListTest, ReturnsThePositionOfADevice) {
 
 TEST_F(DeviceListTest, RefusesDevicesOfDifferentClients) {
   const auto other = Client::make(Machine::from_synthetic("pu:4"), {.num_devices = 8});
-  const std::string message = list_error({client_->device(0), other->device(1)});
+  const std::string message = list_error({client_->device(DeviceId(0)), other->device(DeviceId(1))});
   EXPECT_NE(message.find("make_mesh: the devices are of different clients"), std::string::npos) << message;
   EXPECT_NE(message.find("cpu:1 at position 1"), std::string::npos) << message;
-  EXPECT_NE(list_error({client_->device(0), nullptr}).find("device 1 of 2 is null"), std::string::npos);
+  EXPECT_NE(list_error({client_->device(DeviceId(0)), nullptr}).find("device 1 of 2 is null"), std::string::npos);
 }
 
 TEST_F(DeviceListTest, FindsDevicesByPlatformAndId) {
-  EXPECT_EQ(find_devices(*client_, "cpu", {3, 0}, "unpickle"), pick({3, 0}));
+  EXPECT_EQ(find_devices(*client_, "cpu", {DeviceId(3), DeviceId(0)}, "unpickle"), pick({3, 0}));
   const auto message = [&](const std::string& platform, const std::vector<int64_t>& ids) {
     try {
-      find_devices(*client_, platform, ids, "unpickle");
+      find_devices(*client_, platform, {ids.begin(), ids.end()}, "unpickle");
     } catch (const InvalidArgument& error) {
       return std::string(error.what());
     }

@@ -116,7 +116,7 @@ TEST(DeviceTopology, RoundTripsThroughBytes) {
       const ClientRef planned = back.make_compile_only_client();
       EXPECT_TRUE(planned->is_compile_only());
       ASSERT_EQ(planned->device_count(), devices);
-      for (int64_t id = 0; id < devices; ++id) {
+      for (const DeviceId id : planned->device_ids()) {
         const Device& ours = *planned->device(id);
         const Device& theirs = *client->device(id);
         EXPECT_EQ(ours.domain().cpus, theirs.domain().cpus);
@@ -239,7 +239,8 @@ TEST(DeviceTopology, ReadsOtherDevicePlacementsWithoutCreatingClients) {
   Parts parts;
   parts.machine.add_number(5, 1 << 30);
   parts.runs[0] = Parts::run(0, 2, 0, 1 << 29);
-  EXPECT_EQ(DeviceTopology::deserialize(parts.bytes()).make_compile_only_client()->device(1)->memory_bytes(), 1 << 29);
+  EXPECT_EQ(DeviceTopology::deserialize(parts.bytes()).make_compile_only_client()->device(DeviceId(1))->memory_bytes(),
+            1 << 29);
   parts.runs[0] = Parts::run(0, 2, 0, 5);
   try {
     DeviceTopology::deserialize(parts.bytes()).make_compile_only_client();

@@ -243,7 +243,7 @@ TEST_F(MemoryKindsTest, AllocatesAllKindsFromThreads) {
 
 TEST(Memory, IsOneObjectPerDeviceAndKind) {
   const ClientRef client = Client::make(Machine::live(), {.num_devices = 2});
-  Device& device = *client->device(1);
+  Device& device = *client->device(DeviceId(1));
   Memory& pinned = device.memory(MemoryKind::kPinnedHost);
   EXPECT_EQ(&pinned, &device.memory(MemoryKind::kPinnedHost));
   EXPECT_EQ(&pinned.device(), &device);
@@ -258,7 +258,7 @@ TEST(Memory, IsOneObjectPerDeviceAndKind) {
 
 TEST(Memory, CountsHostKindsSeparatelyFromTheDeviceLimit) {
   const ClientRef client = Client::make(Machine::live(), {.num_devices = 1, .bytes_limit = 100});
-  Device& device = *client->device(0);
+  Device& device = *client->device(DeviceId(0));
   EXPECT_FALSE(device.try_charge(101, MemoryKind::kDevice));
   EXPECT_TRUE(device.try_charge(101, MemoryKind::kUnpinnedHost));
   EXPECT_TRUE(device.try_charge(99, MemoryKind::kDevice));
@@ -278,13 +278,13 @@ TEST(Memory, CountsHostKindsSeparatelyFromTheDeviceLimit) {
 
 TEST(Memory, HasNoPagesWithoutDeviceMemory) {
   const ClientRef client = Client::make(Machine::live(), {.num_devices = 1, .compile_only = true});
-  EXPECT_EQ(client->device(0)->memory(MemoryKind::kDevice).repr(), "CPU_DEVICE_0");
-  EXPECT_THROW(client->device(0)->memory(MemoryKind::kDevice).space(), Unavailable);
+  EXPECT_EQ(client->device(DeviceId(0))->memory(MemoryKind::kDevice).repr(), "CPU_DEVICE_0");
+  EXPECT_THROW(client->device(DeviceId(0))->memory(MemoryKind::kDevice).space(), Unavailable);
 }
 
 TEST(Memory, NamesItsKinds) {
   const ClientRef client = Client::make(Machine::live(), {.num_devices = 1});
-  const std::vector<Device*> devices{client->device(0)};
+  const std::vector<Device*> devices{client->device(DeviceId(0))};
   EXPECT_EQ(memory_kind_of_device(*devices[0], "default"), MemoryKind::kDevice);
   EXPECT_EQ(memory_kind_of_device(*devices[0], "pinned"), MemoryKind::kPinnedHost);
   EXPECT_THROW(memory_kind_of_device(*devices[0], "hbm"), Unavailable);

@@ -13,7 +13,7 @@ namespace {
 class MemoryWindows : public testing::Test {
  protected:
   std::shared_ptr<Client> client_ = Client::make(Machine::live(), {.num_devices = 2});
-  Device& device_ = *client_->device(0);
+  Device& device_ = *client_->device(DeviceId(0));
 };
 
 TEST_F(MemoryWindows, RecordChangesWhileOpen) {
@@ -25,13 +25,13 @@ TEST_F(MemoryWindows, RecordChangesWhileOpen) {
   ASSERT_TRUE(device_.try_charge(5));
   window.close();
   ASSERT_TRUE(device_.try_charge(1000));
-  const MemoryUse use = window.use()[0];
+  const MemoryUse use = window.use()[DeviceId(0)];
   EXPECT_EQ(use.at_start, 40);
   EXPECT_EQ(use.peak, 70);
   EXPECT_EQ(use.in_use, 25);
   EXPECT_EQ(use.allocated, 35);
   EXPECT_EQ(use.freed, 50);
-  EXPECT_EQ(window.use()[1].peak, 0);
+  EXPECT_EQ(window.use()[DeviceId(1)].peak, 0);
   device_.discharge(1025);
 }
 
@@ -41,15 +41,15 @@ TEST_F(MemoryWindows, NestAndOverlap) {
   device_.discharge(9);
   MemoryWindow inner(client_);
   ASSERT_TRUE(device_.try_charge(4));
-  EXPECT_EQ(outer.use()[0].peak, 9);
+  EXPECT_EQ(outer.use()[DeviceId(0)].peak, 9);
   outer.close();
   ASSERT_TRUE(device_.try_charge(20));
   device_.discharge(24);
   inner.close();
-  EXPECT_EQ(outer.use()[0].peak, 9);
-  EXPECT_EQ(outer.use()[0].in_use, 4);
-  EXPECT_EQ(inner.use()[0].peak, 24);
-  EXPECT_EQ(inner.use()[0].freed, 24);
+  EXPECT_EQ(outer.use()[DeviceId(0)].peak, 9);
+  EXPECT_EQ(outer.use()[DeviceId(0)].in_use, 4);
+  EXPECT_EQ(inner.use()[DeviceId(0)].peak, 24);
+  EXPECT_EQ(inner.use()[DeviceId(0)].freed, 24);
 }
 
 TEST_F(MemoryWindows, WatchOneClient) {
@@ -57,19 +57,19 @@ TEST_F(MemoryWindows, WatchOneClient) {
   MemoryWindow window(client_);
   {
     MemoryWindow of_other(other);
-    ASSERT_TRUE(other->device(0)->try_charge(7));
-    other->device(0)->discharge(7);
-    EXPECT_EQ(of_other.use()[0].peak, 7);
+    ASSERT_TRUE(other->device(DeviceId(0))->try_charge(7));
+    other->device(DeviceId(0))->discharge(7);
+    EXPECT_EQ(of_other.use()[DeviceId(0)].peak, 7);
   }
-  EXPECT_EQ(window.use()[0].peak, 0);
+  EXPECT_EQ(window.use()[DeviceId(0)].peak, 0);
 }
 
 TEST_F(MemoryWindows, IgnoreRefusedCharges) {
   device_.set_bytes_limit(10);
   MemoryWindow window(client_);
   EXPECT_FALSE(device_.try_charge(11));
-  EXPECT_EQ(window.use()[0].peak, 0);
-  EXPECT_EQ(window.use()[0].allocated, 0);
+  EXPECT_EQ(window.use()[DeviceId(0)].peak, 0);
+  EXPECT_EQ(window.use()[DeviceId(0)].allocated, 0);
 }
 
 TEST_F(MemoryWindows, CountConcurrentChargesCompletely) {
@@ -79,7 +79,7 @@ TEST_F(MemoryWindows, CountConcurrentChargesCompletely) {
   std::thread other([&] {
     while (!stop.load()) {
       MemoryWindow inner(client_);
-      const MemoryUse use = inner.use()[0];
+      const MemoryUse use = inner.use()[DeviceId(0)];
       EXPECT_GE(use.peak, use.at_start);
       EXPECT_LE(use.peak, 40);
     }
@@ -96,7 +96,7 @@ TEST_F(MemoryWindows, CountConcurrentChargesCompletely) {
   for (std::thread& thread : threads) thread.join();
   stop.store(true);
   other.join();
-  const MemoryUse use = outer.use()[0];
+  const MemoryUse use = outer.use()[DeviceId(0)];
   EXPECT_EQ(use.allocated, 4 * kRounds * 10);
   EXPECT_EQ(use.freed, 4 * kRounds * 10);
   EXPECT_EQ(use.in_use, 0);

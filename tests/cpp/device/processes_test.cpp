@@ -38,12 +38,12 @@ TEST(Processes, NumberDevicesAndMemoriesConsistently) {
     EXPECT_EQ(client->process_count(), 2);
     EXPECT_TRUE(client->is_multi_process());
     EXPECT_EQ(client->local_device_count(), own == 0 ? 2 : 3);
-    EXPECT_EQ(client->default_device()->id(), own == 0 ? 0 : 2);
+    EXPECT_EQ(client->default_device()->id(), DeviceId(own == 0 ? 0 : 2));
     std::vector<int64_t> arenas;
     std::vector<int64_t> local_ids;
     for (int64_t i = 0; i < 5; ++i) {
-      const Device& device = *client->device(i);
-      EXPECT_EQ(device.id(), i);
+      const Device& device = *client->device(DeviceId(i));
+      EXPECT_EQ(device.id(), DeviceId(i));
       EXPECT_EQ(device.process_index(), ProcessIndex(i < 2 ? 0 : 1));
       EXPECT_EQ(device.is_addressable(), device.process_index() == ProcessIndex(own));
       EXPECT_EQ(client->has_arena(device.arena_index()), device.is_addressable());
@@ -52,9 +52,9 @@ TEST(Processes, NumberDevicesAndMemoriesConsistently) {
     }
     EXPECT_EQ(arenas, (std::vector<int64_t>{0, 0, 1, 1, 2}));
     EXPECT_EQ(local_ids, (std::vector<int64_t>{0, 1, 0, 1, 2}));
-    EXPECT_EQ(client->device(4)->domain().cpus.to_string(), "2-3");
-    EXPECT_EQ(client->device(4)->memory_bytes(), client->process(ProcessIndex(1)).arena_memory_bytes[1]);
-    EXPECT_EQ(client->device(2)->memory_bytes(), client->process(ProcessIndex(1)).arena_memory_bytes[0] / 2);
+    EXPECT_EQ(client->device(DeviceId(4))->domain().cpus.to_string(), "2-3");
+    EXPECT_EQ(client->device(DeviceId(4))->memory_bytes(), client->process(ProcessIndex(1)).arena_memory_bytes[1]);
+    EXPECT_EQ(client->device(DeviceId(2))->memory_bytes(), client->process(ProcessIndex(1)).arena_memory_bytes[0] / 2);
     EXPECT_EQ(client->host_of_process(ProcessIndex(0)), 0);
     EXPECT_EQ(client->host_of_process(ProcessIndex(1)), 1);
   }
@@ -79,9 +79,9 @@ TEST(Processes, ShareAHostNumberOnOneMachine) {
 
 TEST(Processes, HaveNoMemoryOfOtherProcesses) {
   const auto client = shared(0);
-  EXPECT_EQ(message_of([&] { client->device(3)->memory(MemoryKind::kDevice).space(); }),
+  EXPECT_EQ(message_of([&] { client->device(DeviceId(3))->memory(MemoryKind::kDevice).space(); }),
             "memory: cpu:3 belongs to process 1; expected a device of this process, 0; ask there");
-  EXPECT_EQ(&client->device(1)->memory(MemoryKind::kDevice).space(), &client->device(1)->arena());
+  EXPECT_EQ(&client->device(DeviceId(1))->memory(MemoryKind::kDevice).space(), &client->device(DeviceId(1))->arena());
 }
 
 TEST(Processes, RefuseInconsistentDescriptions) {
@@ -110,13 +110,13 @@ TEST(Processes, KnowTheGpusOfOthers) {
   options.num_devices = 1;
   options.processes = {Client::describe(*machine(1), 1, mine.get()), Client::describe(*machine(1), 2, its.get())};
   const auto client = Client::make(machine(1), options);
-  EXPECT_EQ(client->device(0)->device_kind(), "small");
-  EXPECT_EQ(client->device(0)->memory_bytes(), 1000);
-  EXPECT_EQ(client->device(0)->bytes_limit(), 1000);
-  EXPECT_EQ(client->device(2)->device_kind(), "big");
-  EXPECT_EQ(client->device(2)->memory_bytes(), 5000);
-  EXPECT_EQ(client->device(2)->platform(), "gpu");
-  EXPECT_FALSE(client->device(2)->is_addressable());
+  EXPECT_EQ(client->device(DeviceId(0))->device_kind(), "small");
+  EXPECT_EQ(client->device(DeviceId(0))->memory_bytes(), 1000);
+  EXPECT_EQ(client->device(DeviceId(0))->bytes_limit(), 1000);
+  EXPECT_EQ(client->device(DeviceId(2))->device_kind(), "big");
+  EXPECT_EQ(client->device(DeviceId(2))->memory_bytes(), 5000);
+  EXPECT_EQ(client->device(DeviceId(2))->platform(), "gpu");
+  EXPECT_FALSE(client->device(DeviceId(2))->is_addressable());
   options.processes[1].devices.pop_back();
   EXPECT_EQ(message_of([&] { Client::make(machine(1), options); }),
             "make_client: process 1 describes 1 of 2 devices with memory of their own; expected 2; take what "
@@ -127,7 +127,7 @@ TEST(Processes, DistinguishTheirOwnDevicesInLists) {
   const auto client = shared(1);
   const auto list_of = [&](const std::vector<int64_t>& ids) {
     std::vector<Device*> devices;
-    for (const int64_t id : ids) devices.push_back(client->device(id));
+    for (const int64_t id : ids) devices.push_back(client->device(DeviceId(id)));
     return DeviceList::make(devices, "test");
   };
   const auto all = list_of({4, 0, 2, 1, 3});

@@ -120,7 +120,7 @@ TEST_F(Placements, HandleFaultsInPinnedAndUnpinnedMemory) {
 }
 
 TEST_F(Placements, HandleFaultsForAliasedMemory) {
-  const ShardingRef one = SingleDeviceSharding::make(client_->device(1));
+  const ShardingRef one = SingleDeviceSharding::make(client_->device(DeviceId(1)));
   expect_safe("device_put without a copy", [&] { return value_of(device_put_alias(big_, one, true)); });
 }
 
@@ -197,7 +197,8 @@ TEST_F(Placements, HandleFaultsOfAssembly) {
       HostView part = big_;
       part.shape = {16, 256};
       part.data = static_cast<std::byte*>(big_.data) + i * 16 * 256 * 4;
-      assembly.parts.push_back({device_put(part, SingleDeviceSharding::make(client_->device(i)), true), "", true});
+      assembly.parts.push_back(
+          {device_put(part, SingleDeviceSharding::make(client_->device(DeviceId(i))), true), "", true});
     }
     return value_of(assemble(std::move(assembly)));
   });

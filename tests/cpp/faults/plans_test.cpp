@@ -119,7 +119,7 @@ TEST(FilesUnderFaults, AreReadCompletelyOrFail) {
   expect_made_or_refused("DeviceTopology.of", [&] { return DeviceTopology::of(*world, "test").serialize(); });
   expect_made_or_refused("DeviceTopology.deserialize", [&] { return DeviceTopology::deserialize(bytes).serialize(); });
   expect_made_or_refused("make_compile_only_client", [&] {
-    return DeviceTopology::deserialize(bytes).make_compile_only_client()->device(7)->repr();
+    return DeviceTopology::deserialize(bytes).make_compile_only_client()->device(DeviceId(7))->repr();
   });
   expect_made_or_refused("DeviceAssignment", [] {
     const auto made = DeviceAssignment::make(2, 2, {3, 1, 0, 2}, "test");
@@ -141,7 +141,8 @@ TEST(ClustersUnderFaults, ArePlannedForOrFail) {
   expect_made_or_refused("the error of a cluster",
                          [] { return message_of<InvalidArgument>([] { tpu_cluster("v5x", {4, 4}, 1); }); });
   const ClusterRef cluster = tpu_cluster("v5e", {4, 4}, 1);
-  expect_made_or_refused("make_cluster_client", [&] { return make_cluster_client(cluster)->device(5)->repr(); });
+  expect_made_or_refused("make_cluster_client",
+                         [&] { return make_cluster_client(cluster)->device(DeviceId(5))->repr(); });
   const ClientRef client = make_cluster_client(cluster);
   const MeshRef mesh = mesh_of(client, {4, 4}, {"x", "y"});
   const ShardingRef from = sharding_of(mesh, {{"x"}, {"y"}});

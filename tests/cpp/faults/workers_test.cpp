@@ -262,7 +262,7 @@ TEST_F(SlowDevices, ReportAnErrorInTheChildOfAForkDuringACopy) {
 
 TEST_F(SlowDevices, DoNotDelayOtherDevices) {
   const ArrayRef source = device_put(value_, rows_, true);
-  const ArrayRef quick = device_put(value_, SingleDeviceSharding::make(client_->device(0)), true);
+  const ArrayRef quick = device_put(value_, SingleDeviceSharding::make(client_->device(DeviceId(0))), true);
   std::promise<void> gate;
   const std::shared_future<void> open = gate.get_future().share();
   const void* const slow = quick->storage()->buffer(BufferId(0)).host_data();  // no copy of the reshard writes there

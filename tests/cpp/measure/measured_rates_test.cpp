@@ -123,13 +123,13 @@ TEST_F(MeasuredRates, EndOnInterrupt) {
 }
 
 TEST_F(MeasuredRates, MeasureADeviceOnItsOwnLane) {
-  EXPECT_EQ(lanes_of(*client_->device(0)), std::vector{LaneId(0)});
+  EXPECT_EQ(lanes_of(*client_->device(DeviceId(0))), std::vector{LaneId(0)});
   ClientOptions options;
   options.compile_only = true;
   const ClientRef planned = Client::make(Machine::live(), options);
-  EXPECT_THROW(lanes_of(*planned->device(0)), Unavailable);
+  EXPECT_THROW(lanes_of(*planned->device(DeviceId(0))), Unavailable);
   const ClientRef made_up = Client::make(Machine::from_synthetic("pack:64 [numa] core:1 pu:1"), {});
-  EXPECT_EQ(lanes_of(*made_up->device(63)), lanes_.size() == 64 ? std::vector{LaneId(63)} : lanes_);
+  EXPECT_EQ(lanes_of(*made_up->device(DeviceId(63))), lanes_.size() == 64 ? std::vector{LaneId(63)} : lanes_);
 }
 
 TEST(LastLevelCache, IsCountedOnce) {

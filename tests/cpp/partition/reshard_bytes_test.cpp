@@ -82,8 +82,8 @@ TEST(ReshardBytes, MatchAllCasesOfTheTable) {
     BufferPlaces source_places;
     BufferPlaces destination_places;
     for (int64_t p = 0; p < 8; ++p) {
-      source_places.push_back({from.tile(Position(p)), p, ArenaIndex(p)});
-      destination_places.push_back({to.tile(Position(p)), p, ArenaIndex(p)});
+      source_places.push_back({from.tile(Position(p)), DeviceId(p), ArenaIndex(p)});
+      destination_places.push_back({to.tile(Position(p)), DeviceId(p), ArenaIndex(p)});
     }
     const ReshardPlan plan(source, source_places, destination, destination_places, itemsize);
     EXPECT_EQ(plan.bytes_over(LinkKind::kSameArena), total);

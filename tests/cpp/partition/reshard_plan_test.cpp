@@ -15,6 +15,10 @@ namespace {
 
 AbstractMesh line(int64_t size) { return AbstractMesh({x}, {size}); }
 
+BufferPlace place(int64_t tile, int64_t device, int64_t arena, int64_t process = 0, int32_t host = 0) {
+  return {TileId(tile), DeviceId(device), ArenaIndex(arena), ProcessIndex(process), host};
+}
+
 /// One buffer for each tile in each arena; device p of the mesh has id `first_id` + p, `per_arena` devices share one.
 BufferPlaces places(const TileGrid& grid, int64_t per_arena, int64_t first_id = 0) {
   BufferPlaces made;
@@ -23,7 +27,7 @@ BufferPlaces places(const TileGrid& grid, int64_t per_arena, int64_t first_id = 
     const int64_t device = first_id + p;
     const ArenaIndex arena(device / per_arena);
     if (seen.emplace(std::pair(grid.tile(Position(p)), arena), true).second)
-      made.push_back({grid.tile(Position(p)), device, arena});
+      made.push_back(place(grid.tile(Position(p)).number(), device, arena.number()));
   }
   return made;
 }
@@ -96,9 +100,9 @@ TEST(ReshardPlan, CopiesEqualBoxesOfOtherArenas) {
 TEST(ReshardPlan, ReadsTheNearestReplica) {
   // Replicas on devices 0 (arena 0), 1 (arena 0), 2 (arena 1).
   const TileGrid replicated(line(3), P({}));
-  const BufferPlaces from({{TileId(0), 0, 0}, {TileId(0), 1, 0}, {TileId(0), 2, 1}});
+  const BufferPlaces from({place(0, 0, 0), place(0, 1, 0), place(0, 2, 1)});
   const TileGrid halves(line(4), P({SpecEntry(x)}));
-  const BufferPlaces to({{TileId(0), 1, 0}, {TileId(1), 2, 1}, {TileId(2), 5, 1}, {TileId(3), 6, 0}});
+  const BufferPlaces to({place(0, 1, 0), place(1, 2, 1), place(2, 5, 1), place(3, 6, 0)});
   const ReshardPlan plan(domains(replicated, {4}), from, domains(halves, {4}), to, 1);
   EXPECT_EQ(copies_text(plan), (Lines{"1->0 (0,)+(1,) 1 bytes link 0", "2->1 (1,)+(1,) 1 bytes link 0",
                                       "2->2 (2,)+(1,) 1 bytes link 1", "1->3 (3,)+(1,) 1 bytes link 1"}));
@@ -107,18 +111,17 @@ TEST(ReshardPlan, ReadsTheNearestReplica) {
 TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
   // Replicas in processes 0 and 1 of host 0, and 2 of host 1, which has two memories.
   const TileGrid replicated(line(4), P({}));
-  const BufferPlaces from(
-      {{TileId(0), 0, 0, 0, 0}, {TileId(0), 1, 1, 1, 0}, {TileId(0), 2, 2, 2, 1}, {TileId(0), 3, 3, 2, 1}});
+  const BufferPlaces from({place(0, 0, 0, 0, 0), place(0, 1, 1, 1, 0), place(0, 2, 2, 2, 1), place(0, 3, 3, 2, 1)});
   const TileGrid parts(line(8), P({SpecEntry(x)}));
   const BufferPlaces to({
-      {TileId(0), 3, 3, 2, 1},  // its own device
-      {TileId(1), 5, 2, 2, 1},  // another one of its memory
-      {TileId(2), 6, 4, 2, 1},  // another memory of its process: those there take turns
-      {TileId(3), 7, 4, 2, 1},
-      {TileId(4), 8, 5, 3, 1},  // another process of its host: likewise
-      {TileId(5), 9, 6, 4, 2},  // another host: all take turns
-      {TileId(6), 10, 6, 4, 2},
-      {TileId(7), 11, 7, 5, 0},
+      place(0, 3, 3, 2, 1),  // its own device
+      place(1, 5, 2, 2, 1),  // another one of its memory
+      place(2, 6, 4, 2, 1),  // another memory of its process: those there take turns
+      place(3, 7, 4, 2, 1),
+      place(4, 8, 5, 3, 1),  // another process of its host: likewise
+      place(5, 9, 6, 4, 2),  // another host: all take turns
+      place(6, 10, 6, 4, 2),
+      place(7, 11, 7, 5, 0),
   });
   const ReshardPlan plan(domains(replicated, {8}), from, domains(parts, {8}), to, 1);
   std::vector<std::pair<int64_t, LinkKind>> chosen;
@@ -140,7 +143,7 @@ TEST(ReshardPlan, ReadsTheNearestReplicaOfManyProcesses) {
 
 TEST(ReshardPlan, AlternatesBetweenEquallyNearReplicas) {
   const TileGrid replicated(line(2), P({}));
-  const BufferPlaces from({{TileId(0), 0, 0}, {TileId(0), 1, 1}});
+  const BufferPlaces from({place(0, 0, 0), place(0, 1, 1)});
   const TileGrid quarters(line(4), P({SpecEntry(x)}));
   const ReshardPlan plan(domains(replicated, {4}), from, domains(quarters, {4}), places(quarters, 1, 10), 1);
   std::vector<int64_t> sources;
@@ -179,9 +182,9 @@ TEST(ReshardPlan, RefusesInvalidArguments) {
     return ReshardPlan(domains(two, from), sources, domains(two, to), places(two, 1, 7), itemsize);
   };
   EXPECT_THROW(plan({8}, {6}, places(two, 1), 4), InvalidArgument);
-  EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, ArenaIndex(0)}}), 4),
+  EXPECT_THROW(plan({8}, {8}, BufferPlaces({place(0, 0, 0)}), 4),
                InvalidArgument);  // nobody holds tile 1
-  EXPECT_THROW(plan({8}, {8}, BufferPlaces({{TileId(0), 0, ArenaIndex(0)}, {TileId(2), 1, ArenaIndex(1)}}), 4),
+  EXPECT_THROW(plan({8}, {8}, BufferPlaces({place(0, 0, 0), place(2, 1, 1)}), 4),
                InvalidArgument);  // no such tile
   EXPECT_THROW(plan({8}, {8}, places(two, 1), 0), InvalidArgument);
   EXPECT_THROW(plan({int64_t{1} << 62}, {int64_t{1} << 62}, places(two, 1), 4), InvalidArgument);
@@ -190,8 +193,8 @@ TEST(ReshardPlan, RefusesInvalidArguments) {
 
 TEST(ReshardPlan, RefusesTotalsThatOverflow) {
   const TileGrid replicated(line(2), P({}));
-  const BufferPlaces from({{TileId(0), 0, 0}});
-  const BufferPlaces to({{TileId(0), 1, 1}, {TileId(0), 2, 2}});
+  const BufferPlaces from({place(0, 0, 0)});
+  const BufferPlaces to({place(0, 1, 1), place(0, 2, 2)});
   const Dims shape{INT64_MAX / 2 + 1};
   EXPECT_THROW(ReshardPlan(domains(replicated, shape), from, domains(replicated, shape), to, 1), InvalidArgument);
 }
@@ -307,11 +310,11 @@ TEST(ReshardPlan, DeliversTheBytesThatEachDeviceLacksForRandomShardings) {
     BufferPlaces destination_places;
     for (int64_t p = 0; p < from.positions(); ++p) {
       const int64_t device = source_devices[static_cast<size_t>(p)];
-      source_places.push_back({from.tile(Position(p)), device, ArenaIndex(device)});
+      source_places.push_back({from.tile(Position(p)), DeviceId(device), ArenaIndex(device)});
     }
     for (int64_t p = 0; p < to.positions(); ++p) {
       const int64_t device = devices[static_cast<size_t>(p)];
-      destination_places.push_back({to.tile(Position(p)), device, ArenaIndex(device)});
+      destination_places.push_back({to.tile(Position(p)), DeviceId(device), ArenaIndex(device)});
     }
     const ReshardPlan plan(source, source_places, destination, destination_places, 2);
     std::vector<int64_t> planned(ingress.size(), 0);

@@ -38,7 +38,7 @@ PlacedEnd end_of(const std::vector<std::vector<std::string>>& spec, const Dims& 
     const auto same = [&](const BufferPlace& place) { return place.tile == tile && place.arena == arena; };
     const auto found = std::ranges::find_if(end.places, same);
     end.buffers.emplace_back(found - end.places.begin());
-    if (found == end.places.end()) end.places.push_back({tile, position.number(), arena});
+    if (found == end.places.end()) end.places.push_back({tile, DeviceId(position.number()), arena});
   }
   return end;
 }
@@ -106,7 +106,8 @@ TEST(CopyTerms, CountBytesPerMemory) {
   const ArenaIndex first(0);
   const ArenaIndex second(1);
   EXPECT_EQ(bytes_by_memory(direct, rows, whole),
-            (std::vector<MemoryBytes>{{first, first, 128}, {first, second, 128}, {second, first, 128}, {second, second, 128}}));
+            (std::vector<MemoryBytes>{
+                {first, first, 128}, {first, second, 128}, {second, first, 128}, {second, second, 128}}));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST_F(SvgTest, DrawsEveryRankAndPolicy) {
   EXPECT_EQ(labels(uneven).back(), "without elements: CPU 7");
   EXPECT_EQ(labels(draw(mesh_, {on({"y"}), SpecEntry(), on({"x"})}, {4, 4, 4})).back(),
             "rows are dimension 0 and columns dimension 2 of (4, 4, 4)");
-  EXPECT_EQ(tooltips(sharding_svg(*SingleDeviceSharding::make(client_->device(5)), {2, 3})),
+  EXPECT_EQ(tooltips(sharding_svg(*SingleDeviceSharding::make(client_->device(DeviceId(5))), {2, 3})),
             (std::vector<std::string>{"[0:2, 0:3] CPU 5"}));
 }
 

@@ -136,7 +136,7 @@ TEST_F(TextTest, DrawsOneDimensionAsTheRowOfJax) {
 }
 
 TEST_F(TextTest, DrawsScalarsEmptyArraysAndSingleDevices) {
-  EXPECT_EQ(sharding_text(*SingleDeviceSharding::make(client_->device(3)), {}),
+  EXPECT_EQ(sharding_text(*SingleDeviceSharding::make(client_->device(DeviceId(3))), {}),
             "┌───────┐\n"
             "│ CPU 3 │\n"
             "└───────┘");

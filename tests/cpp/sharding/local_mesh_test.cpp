@@ -20,7 +20,7 @@ ClientRef second_process() {
 
 MeshRef mesh_over(const ClientRef& client, const Dims& sizes, const std::vector<int64_t>& ids) {
   std::vector<Device*> devices;
-  for (const int64_t id : ids) devices.push_back(client->device(id));
+  for (const int64_t id : ids) devices.push_back(client->device(DeviceId(id)));
   return make_mesh(sizes, {AxisName("x"), AxisName("y")}, {}, devices, "test");
 }
 
@@ -33,10 +33,10 @@ TEST(LocalMesh, IsTheBoxOfThisProcess) {
   const ClientRef client = second_process();
   const MeshRef rows = local_mesh(mesh_over(client, {2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(rows->to_string(), "Mesh('x': 1, 'y': 4, axis_types=(Auto, Auto))");
-  EXPECT_EQ((*rows->devices())[0], client->device(4));
+  EXPECT_EQ(rows->devices()->front(), client->device(DeviceId(4)));
   const MeshRef columns = local_mesh(mesh_over(client, {4, 2}, {0, 4, 1, 5, 2, 6, 3, 7}));
   EXPECT_EQ(columns->abstract_mesh().axis_sizes(), (Dims{4, 1}));
-  EXPECT_EQ((*columns->devices())[3], client->device(7));
+  EXPECT_EQ((*columns->devices())[Position(3)], client->device(DeviceId(7)));
 }
 
 TEST(LocalMesh, MustBeABoxWithADevice) {

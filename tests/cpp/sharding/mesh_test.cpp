@@ -28,7 +28,7 @@ TEST(Mesh, HoldsDevicesRowMajor) {
   EXPECT_EQ(mesh->size(), 8);
   EXPECT_FALSE(mesh->empty());
   EXPECT_FALSE(mesh->is_multi_process());
-  EXPECT_EQ((*mesh->devices())[5], client->device(5));
+  EXPECT_EQ((*mesh->devices())[Position(5)], client->device(DeviceId(5)));
 }
 
 TEST(Mesh, HasNoDevicesWhenEmpty) {
@@ -72,7 +72,7 @@ TEST(Mesh, KeepsItsClientAlive) {
   MeshRef mesh = mesh_of(client, {2}, {"x"});
   client.reset();
   ASSERT_FALSE(watch.expired());
-  EXPECT_EQ((*mesh->devices())[1]->to_string(), "cpu:1");
+  EXPECT_EQ((*mesh->devices())[Position(1)]->to_string(), "cpu:1");
   mesh.reset();
   EXPECT_TRUE(watch.expired());
 }
@@ -111,7 +111,7 @@ TEST(MakeMesh, TakesTheFirstDevices) {
   const ClientRef client = world_of(8);
   const MeshRef mesh = mesh_of(client, {3}, {"x"});
   EXPECT_EQ(mesh->size(), 3);
-  EXPECT_EQ((*mesh->devices())[2]->id(), 2);
+  EXPECT_EQ((*mesh->devices())[Position(2)]->id(), DeviceId(2));
 }
 
 TEST(MakeMesh, ReportsBothNumbersWhenDevicesAreMissing) {

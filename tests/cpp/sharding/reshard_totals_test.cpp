@@ -19,7 +19,7 @@ TEST(ReshardTotals, CountsTheBytesThatDevicesLack) {
   const ShardingRef replicated = named(world, {4}, {});
   EXPECT_EQ(reshard_totals(*rows, *replicated, {8}, 4, "test"), (IngressTotals{96, 24, 4}));
   EXPECT_EQ(reshard_totals(*replicated, *rows, {8}, 4, "test"), IngressTotals{});
-  const ShardingRef one = SingleDeviceSharding::make(world->device(2));
+  const ShardingRef one = SingleDeviceSharding::make(world->device(DeviceId(2)));
   EXPECT_EQ(reshard_totals(*rows, *one, {8}, 4, "test"), (IngressTotals{24, 24, 1}));
 }
 

@@ -30,7 +30,7 @@ TEST_F(ShardingTest, PrintsAsJax) {
   EXPECT_EQ(
       NamedSharding::make(flat_, P({on({"q"})}), MemoryKind::kDevice, Uneven::kLastShort)->to_string(),
       "NamedSharding(mesh=Mesh('q': 8, axis_types=(Auto,)), spec=P('q',), memory_kind=device, uneven=last-short)");
-  EXPECT_EQ(SingleDeviceSharding::make(client_->device(0))->to_string(),
+  EXPECT_EQ(SingleDeviceSharding::make(client_->device(DeviceId(0)))->to_string(),
             "SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)");
 }
 
@@ -45,15 +45,17 @@ TEST_F(ShardingTest, ComparesMeshSpecKindAndPolicy) {
       NamedSharding::make(mesh_of(client_, {2, 4}, {"x", "z"}), P({on({"x"})})),
       NamedSharding::make(mesh_, P({on({"x"})}), MemoryKind::kPinnedHost),
       NamedSharding::make(mesh_, P({on({"x"})}), MemoryKind::kDevice, Uneven::kLastShort),
-      SingleDeviceSharding::make(client_->device(0)),
+      SingleDeviceSharding::make(client_->device(DeviceId(0))),
   };
   for (const auto& other : others) {
     EXPECT_FALSE(*base == *other) << other->to_string();
     EXPECT_FALSE(*other == *base) << other->to_string();
     EXPECT_NE(base->hash(), other->hash()) << other->to_string();
   }
-  EXPECT_TRUE(*SingleDeviceSharding::make(client_->device(1)) == *SingleDeviceSharding::make(client_->device(1)));
-  EXPECT_FALSE(*SingleDeviceSharding::make(client_->device(1)) == *SingleDeviceSharding::make(client_->device(2)));
+  EXPECT_TRUE(*SingleDeviceSharding::make(client_->device(DeviceId(1))) ==
+              *SingleDeviceSharding::make(client_->device(DeviceId(1))));
+  EXPECT_FALSE(*SingleDeviceSharding::make(client_->device(DeviceId(1))) ==
+               *SingleDeviceSharding::make(client_->device(DeviceId(2))));
 }
 
 TEST_F(ShardingTest, IsEquivalentForEqualBoxesRegardlessOfNames) {
@@ -81,7 +83,8 @@ TEST_F(ShardingTest, IsEquivalentForEqualBoxesRegardlessOfNames) {
   EXPECT_FALSE(equivalent(named(flat_, P({})), named(back, P({})), 1));
 
   const MeshRef one = mesh_of(client_, {1, 1}, {"x", "y"});
-  EXPECT_TRUE(equivalent(named(one, P({on({"x"}), on({"y"})})), SingleDeviceSharding::make(client_->device(0)), 2));
+  EXPECT_TRUE(
+      equivalent(named(one, P({on({"x"}), on({"y"})})), SingleDeviceSharding::make(client_->device(DeviceId(0))), 2));
 
   EXPECT_FALSE(equivalent(named(flat_, P({on({"q"})})),
                           named(flat_, P({on({"q"})}), MemoryKind::kDevice, Uneven::kLastShort), 1));
@@ -101,9 +104,9 @@ TEST_F(ShardingTest, ReturnsShardShapes) {
   EXPECT_FALSE(sharding->is_fully_replicated());
   EXPECT_TRUE(sharding->is_fully_addressable());
   EXPECT_TRUE(NamedSharding::make(mesh_, P({}))->is_fully_replicated());
-  EXPECT_TRUE(SingleDeviceSharding::make(client_->device(3))->is_fully_replicated());
-  EXPECT_EQ(SingleDeviceSharding::make(client_->device(3))->shard_shape({}), (Dims{}));
-  EXPECT_EQ(SingleDeviceSharding::make(client_->device(3))->device(), client_->device(3));
+  EXPECT_TRUE(SingleDeviceSharding::make(client_->device(DeviceId(3)))->is_fully_replicated());
+  EXPECT_EQ(SingleDeviceSharding::make(client_->device(DeviceId(3)))->shard_shape({}), (Dims{}));
+  EXPECT_EQ(SingleDeviceSharding::make(client_->device(DeviceId(3)))->device(), client_->device(DeviceId(3)));
 }
 
 TEST_F(ShardingTest, ChangesOnlyTheMemoryKind) {
@@ -112,7 +115,7 @@ TEST_F(ShardingTest, ChangesOnlyTheMemoryKind) {
   EXPECT_EQ(pinned->memory_kind(), MemoryKind::kPinnedHost);
   EXPECT_EQ(pinned->uneven(), Uneven::kLastShort);
   EXPECT_TRUE(*pinned->with_memory_kind(MemoryKind::kDevice) == *sharding);
-  const auto single = SingleDeviceSharding::make(client_->device(2));
+  const auto single = SingleDeviceSharding::make(client_->device(DeviceId(2)));
   EXPECT_EQ(single->with_memory_kind(MemoryKind::kUnpinnedHost)->to_string(),
             "SingleDeviceSharding(device=CpuDevice(id=2), memory_kind=unpinned_host)");
 }
@@ -184,7 +187,7 @@ TEST(BufferMap, SharesBuffersWithinArenasAndNumbersThemByFirstPosition) {
   std::vector<std::string> places;
   for (const BufferPlace& place : WorldPlaces(*columns).places) {
     places.push_back(
-        fmt::format("tile {} device {} arena {}", place.tile.number(), place.device, place.arena.number()));
+        fmt::format("tile {} device {} arena {}", place.tile.number(), place.device.number(), place.arena.number()));
   }
   EXPECT_EQ(places,
             (std::vector<std::string>{"tile 0 device 0 arena 0", "tile 1 device 1 arena 0", "tile 2 device 2 arena 0",

@@ -21,7 +21,7 @@ inline ClientRef world_of(int64_t devices, int nodes = 1) {
 
 inline std::vector<Device*> all_devices(const ClientRef& client) {
   std::vector<Device*> devices;
-  for (int64_t id = 0; id < client->device_count(); ++id) devices.push_back(client->device(id));
+  for (const DeviceId id : client->device_ids()) devices.push_back(client->device(id));
   return devices;
 }
 

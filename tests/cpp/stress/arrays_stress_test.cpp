@@ -205,7 +205,7 @@ class ArraysStress : public testing::Test {
   }
 
   void disturb(Random& random) {
-    Device* const device = world_->device(7);
+    Device* const device = world_->device(DeviceId(7));
     switch (pick(random, 0, 4)) {
       case 0: {
         device->set_bytes_limit(pick(random, 0, 1) == 0 ? std::optional<int64_t>(16 << 10) : std::nullopt);
@@ -225,7 +225,7 @@ class ArraysStress : public testing::Test {
       }
       default: {
         const ClientRef other = test::make_world(static_cast<int>(pick(random, 1, 3)), pick(random, 1, 4));
-        const ArrayRef array = device_put(tagged({8}, 5), SingleDeviceSharding::make(other->device(0)), true);
+        const ArrayRef array = device_put(tagged({8}, 5), SingleDeviceSharding::make(other->device(DeviceId(0))), true);
         EXPECT_TRUE(holds(*device_get(array), 5));
         const ClientRef cluster = make_cluster_client(tpu_cluster("v4", {2, 2, 1}, 1));
         EXPECT_EQ(cluster->device_count(), 4);
@@ -265,7 +265,7 @@ TEST_F(ArraysStress, SharesArraysBetweenThreads) {
         return thread == 0 ? disturb(random) : place(random);
     }
   });
-  world_->device(7)->set_bytes_limit(std::nullopt);
+  world_->device(DeviceId(7))->set_bytes_limit(std::nullopt);
 }
 
 // As a prefetcher does: a producer places and moves ahead, a consumer reads, and now and then goes away early.

@@ -69,7 +69,7 @@ TEST(Adopt, SharesOnlyDenseAlignedMemoryOfTheRightKind) {
   HostView unaligned = host;
   unaligned.data = static_cast<std::byte*>(host.data) + 1;
   EXPECT_FALSE(can_adopt(unaligned, nullptr, Arena::of_node(0, MemoryKind::kDevice)));
-  const ArrayRef ours = device_put(host, SingleDeviceSharding::make(world->device(0)), true);
+  const ArrayRef ours = device_put(host, SingleDeviceSharding::make(world->device(DeviceId(0))), true);
   const BufferRef buffer = ours->storage()->buffer(BufferId(0));
   const auto view = device_get(ours);
   EXPECT_TRUE(can_adopt(*view, buffer.block.operator->(), Arena::of_node(0, MemoryKind::kDevice)));

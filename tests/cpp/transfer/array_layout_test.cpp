@@ -42,7 +42,7 @@ TEST(ArrayLayout, StoresColumnsInColumnMajorMemory) {
   view.data = source.data();
   view.shape = {2, 3};
   view.byte_strides = {12, 4};
-  const ShardingRef sharding = SingleDeviceSharding::make(world->device(0));
+  const ShardingRef sharding = SingleDeviceSharding::make(world->device(DeviceId(0)));
   const ArrayRef array = device_put(view, sharding, true, std::make_shared<const artifex_devices::Layout>(Dims{0, 1}));
   const auto* data = reinterpret_cast<const float*>(array->storage()->device_data(BufferId(0)));
   EXPECT_EQ(std::vector<float>(data, data + 6), (std::vector<float>{1, 4, 2, 5, 3, 6}));

@@ -60,8 +60,8 @@ TEST(Assemble, NamesEachPartThatDoesNotFit) {
   const ArrayRef array = device_put(test::dense(random, {8, 6}, DType::kFloat32), sharding, true);
   Assembly assembly = assembly_of(sharding, parts_of(array));
   assembly.shape = Dims{8, 6};
-  assembly.parts[1].array =
-      device_put(test::dense(random, {1, 6}, DType::kInt8), SingleDeviceSharding::make(world->device(1)), true);
+  assembly.parts[1].array = device_put(test::dense(random, {1, 6}, DType::kInt8),
+                                       SingleDeviceSharding::make(world->device(DeviceId(1))), true);
   assembly.parts[2].array = assembly.parts[3].array;
   const std::string text = error_of<InvalidArgument>([&] { assemble(std::move(assembly)); });
   for (const char* part : {"arrays[1] has dtype int8; expected float32", "arrays[1] has shape (1, 6); expected (2, 6)",
@@ -77,14 +77,14 @@ TEST(Assemble, ChargesOwnPartsOnce) {
   Assembly assembly = assembly_of(sharding, {});
   assembly.shape = Dims{2, 64};
   for (int64_t i = 0; i < 2; ++i) {
-    world->device(i)->set_bytes_limit(64);
-    assembly.parts.push_back(
-        {device_put(test::dense(random, {64}, DType::kInt8), SingleDeviceSharding::make(world->device(i)), true), "",
-         true});
+    world->device(DeviceId(i))->set_bytes_limit(64);
+    assembly.parts.push_back({device_put(test::dense(random, {64}, DType::kInt8),
+                                         SingleDeviceSharding::make(world->device(DeviceId(i))), true),
+                              "", true});
   }
   assembly.is_stack = true;
   const ArrayRef whole = assemble(std::move(assembly));
-  EXPECT_EQ(world->device(0)->memory_stats().bytes_in_use, 64);
+  EXPECT_EQ(world->device(DeviceId(0))->memory_stats().bytes_in_use, 64);
   EXPECT_EQ(whole->shape(), (Dims{2, 64}));
 }
 

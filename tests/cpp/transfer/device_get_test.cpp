@@ -25,7 +25,7 @@ TEST(DeviceGet, ReturnsOneBufferWithoutACopy) {
   const auto world = make_world(2, 4);
   const HostView source = test::dense(random, {4, 4}, DType::kFloat32);
   for (const ShardingRef& sharding :
-       {named(world, {4}, {}), ShardingRef(SingleDeviceSharding::make(world->device(1)))}) {
+       {named(world, {4}, {}), ShardingRef(SingleDeviceSharding::make(world->device(DeviceId(1))))}) {
     const ArrayRef array = device_put(source, sharding, true);
     EXPECT_EQ(device_get(array)->data, array->storage()->device_data(BufferId(0)));
   }

@@ -112,7 +112,7 @@ TEST(DevicePut, PlacesLargeArraysInPieces) {
   const HostView source = test::dense(random, {1024, 2560}, DType::kFloat32);
   for (const ShardingRef& sharding :
        {named(world, {4}, {"a"}), named(world, {4}, {"", "a"}), named(world, {2, 2}, {"b", "a"}), named(world, {4}, {}),
-        ShardingRef(SingleDeviceSharding::make(world->device(3)))}) {
+        ShardingRef(SingleDeviceSharding::make(world->device(DeviceId(3))))}) {
     const ArrayRef array = device_put(source, sharding, true);
     test::expect_shards(array, source);
     EXPECT_EQ(values(*device_get(array)), values(source)) << sharding->to_string();
@@ -123,8 +123,8 @@ TEST(DevicePut, IgnoresLaterWritesToTheSource) {
   Random random(4);
   const auto world = make_world(1, 4);
   for (const Dims& shape : {Dims{4}, Dims{4, 16}, Dims{64, 4096}}) {
-    for (const ShardingRef& sharding :
-         {named(world, {4}, {"a"}), named(world, {4}, {}), ShardingRef(SingleDeviceSharding::make(world->device(0)))}) {
+    for (const ShardingRef& sharding : {named(world, {4}, {"a"}), named(world, {4}, {}),
+                                        ShardingRef(SingleDeviceSharding::make(world->device(DeviceId(0))))}) {
       const HostView source = test::dense(random, shape, DType::kInt32);
       const auto expected = values(source);
       const ArrayRef array = device_put(source, sharding, true);

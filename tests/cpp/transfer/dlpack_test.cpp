@@ -16,7 +16,7 @@ using test::named;
 using test::Random;
 using test::values;
 
-ShardingRef first_device(const ClientRef& world) { return SingleDeviceSharding::make(world->device(0)); }
+ShardingRef first_device(const ClientRef& world) { return SingleDeviceSharding::make(world->device(DeviceId(0))); }
 
 TEST(Dlpack, ExportsTheMemoryOfAnArrayAndKeepsItAlive) {
   Random random(1);
@@ -131,7 +131,7 @@ TEST_F(DlpackTensor, BecomesAnArrayWithoutACopyWhereThatIsPossible) {
             static_cast<const void*>(data_));
   EXPECT_NE(array_from_dlpack(view, first_device(world), true)->storage()->device_data(BufferId(0)),
             static_cast<const void*>(data_));
-  const ShardingRef other = SingleDeviceSharding::make(world->device(1));
+  const ShardingRef other = SingleDeviceSharding::make(world->device(DeviceId(1)));
   EXPECT_EQ(values(*device_get(array_from_dlpack(view, other, {}))), values(view));
   EXPECT_EQ(error_of<InvalidArgument>([&] { array_from_dlpack(view, other, false); }),
             "from_dlpack: copy=False, but a copy is needed: the requested device is not cpu:0, where the memory is; "

@@ -103,8 +103,8 @@ TEST(ExchangeMessages, MessagesInPlaceNeedNoBudget) {
   const HostView rows = test::dense(random, {3, kMessage}, DType::kInt8);
   for (const size_t process : {size_t{0}, size_t{1}}) {
     const ClientRef& client = clients[process];
-    const ShardingRef first = SingleDeviceSharding::make(client->device(0));
-    const ShardingRef last = SingleDeviceSharding::make(client->device(3));
+    const ShardingRef first = SingleDeviceSharding::make(client->device(DeviceId(0)));
+    const ShardingRef last = SingleDeviceSharding::make(client->device(DeviceId(3)));
     CrossReshard part(device_put(rows, first, true), last, ReshardOptions{});
     part.begin();
     RecordedExchange exchange;

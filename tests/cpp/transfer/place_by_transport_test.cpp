@@ -115,7 +115,7 @@ TEST_F(PlaceByTransport, RefusesValuesThatDifferInAllProcesses) {
 }
 
 TEST_F(PlaceByTransport, ReportsToTheOthersThatAProcessHasNoMemory) {
-  clients_[1]->device(2)->set_bytes_limit(1 << 10);
+  clients_[1]->device(DeviceId(2))->set_bytes_limit(1 << 10);
   const HostView small = test::dense(random_, {4, 64}, DType::kFloat32);
   const auto errors = run([&](const ClientRef& client, const PlacementOptions& options) {
     const ArrayRef rows = device_put(small, named(client, {4}, {"a"}), true);

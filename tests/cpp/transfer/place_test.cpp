@@ -21,7 +21,7 @@ using test::values;
 class Place : public testing::Test {
  protected:
   ArrayRef put(const ShardingRef& sharding, bool committed = true) { return device_put(host_, sharding, committed); }
-  ShardingRef on_device(int64_t id) const { return SingleDeviceSharding::make(world_->device(id)); }
+  ShardingRef on_device(int64_t id) const { return SingleDeviceSharding::make(world_->device(DeviceId(id))); }
   static TransferGuards guards(GuardLevel level) {
     TransferGuards made;
     made.levels.fill(level);
@@ -187,7 +187,7 @@ TEST(PlaceBetweenProcesses, ExchangesGlobalArraysAndUsesTheLocalValueOtherwise) 
   Random random(2);
   const HostView host = test::dense(random, {8, 4}, DType::kFloat32);
   const ShardingRef rows = named(client, {4}, {"a"});
-  const ShardingRef here = SingleDeviceSharding::make(client->device(0));
+  const ShardingRef here = SingleDeviceSharding::make(client->device(DeviceId(0)));
   const auto strategy = [](const ArrayRef& source, const ShardingRef& to) {
     return plan_placement(*source, {to, true}, {}).strategy;
   };
@@ -197,13 +197,13 @@ TEST(PlaceBetweenProcesses, ExchangesGlobalArraysAndUsesTheLocalValueOtherwise) 
   EXPECT_EQ(strategy(device_put(host, here, true), rows), PlacementStrategy::kExchange);
   EXPECT_EQ(strategy(device_put(host, here, false), rows), PlacementStrategy::kValuePerProcess);
   // The strategy does not depend on which process asks.
-  const ShardingRef there = SingleDeviceSharding::make(client->device(2));
+  const ShardingRef there = SingleDeviceSharding::make(client->device(DeviceId(2)));
   EXPECT_EQ(strategy(device_put(host, there, false), rows), PlacementStrategy::kValuePerProcess);
   EXPECT_EQ(strategy(device_put(host, rows, false), named(client, {4}, {})), PlacementStrategy::kExchange);
   const ClientRef other = make_world(1, 1);
-  EXPECT_EQ(strategy(device_put(host, SingleDeviceSharding::make(other->device(0)), true), rows),
+  EXPECT_EQ(strategy(device_put(host, SingleDeviceSharding::make(other->device(DeviceId(0))), true), rows),
             PlacementStrategy::kValuePerProcess);
-  EXPECT_EQ(strategy(device_put(host, here, true), SingleDeviceSharding::make(client->device(1))),
+  EXPECT_EQ(strategy(device_put(host, here, true), SingleDeviceSharding::make(client->device(DeviceId(1)))),
             PlacementStrategy::kReshard);
   EXPECT_THROW(place(global, {here, true}), NotAddressable);
 }

@@ -30,7 +30,7 @@ TEST(Reinterpret, ShowsTheSameMemoryInAnotherShape) {
 
 TEST(Reinterpret, PutsAColumnMajorSourceInOrderFirst) {
   Random random(2);
-  const ShardingRef one = SingleDeviceSharding::make(make_world(1, 1)->device(0));
+  const ShardingRef one = SingleDeviceSharding::make(make_world(1, 1)->device(DeviceId(0)));
   const HostView host = test::dense(random, {4, 2}, DType::kInt16);
   const auto column_major = std::make_shared<const Layout>(Dims{0, 1});
   const ArrayRef array = reinterpret(device_put(host, one, true, column_major), {8}, one, "reshape");

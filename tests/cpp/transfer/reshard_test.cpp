@@ -232,7 +232,7 @@ TEST(Reshard, MovesAShard) {
   const ArrayRef moved = reshard(shard, named(world, {2}, {"a"}), {});
   EXPECT_EQ(moved->shape(), (Dims{2, 4}));
   EXPECT_EQ(values(*device_get(moved)), values(*device_get(shard)));
-  const ArrayRef near = reshard(shard, SingleDeviceSharding::make(world->device(2)), {});
+  const ArrayRef near = reshard(shard, SingleDeviceSharding::make(world->device(DeviceId(2))), {});
   EXPECT_EQ(near->storage()->device_data(BufferId(0)), array->storage()->device_data(BufferId(3)));  // the same memory
   near->delete_();
   EXPECT_FALSE(array->is_deleted());

@@ -31,11 +31,11 @@ TEST(TraceRecording, HasAnEventForEachDeviceOfATransfer) {
 TEST(TraceRecording, EndsATransferInTheBackgroundWhenItsCopiesHaveRun) {
   test::Random random(2);
   const auto world = Client::make(Machine::from_synthetic("pu:2"), {.num_devices = 2, .seed = 5});
-  const ArrayRef array =
-      device_put(test::dense(random, {4}, DType::kFloat32), SingleDeviceSharding::make(world->device(0)), true);
+  const ArrayRef array = device_put(test::dense(random, {4}, DType::kFloat32),
+                                    SingleDeviceSharding::make(world->device(DeviceId(0))), true);
   TraceRecording trace(ProcessIndex(0), world);
-  const ArrayRef moved = reshard(array, SingleDeviceSharding::make(world->device(1)), {.force_copy = true});
-  const ArrayRef late = reshard(array, SingleDeviceSharding::make(world->device(1)), {.force_copy = true});
+  const ArrayRef moved = reshard(array, SingleDeviceSharding::make(world->device(DeviceId(1))), {.force_copy = true});
+  const ArrayRef late = reshard(array, SingleDeviceSharding::make(world->device(DeviceId(1))), {.force_copy = true});
   ASSERT_EQ(trace.events().size(), 2U);
   EXPECT_EQ(trace.events()[0].end_ns, 0);
   EXPECT_EQ(trace.events()[0].moved_bytes, 0);
@@ -52,14 +52,14 @@ TEST(TraceRecording, EndsATransferInTheBackgroundWhenItsCopiesHaveRun) {
 TEST(TraceRecording, HasTheMemoryOfItsClient) {
   const auto world = test::make_world(1, 2);
   const auto other = test::make_world(1, 1);
-  Device& device = *world->device(1);
+  Device& device = *world->device(DeviceId(1));
   ASSERT_TRUE(device.try_charge(5));
   TraceRecording trace(ProcessIndex(3), world);
   ASSERT_TRUE(device.try_charge(20));
-  ASSERT_TRUE(other->device(0)->try_charge(7));
+  ASSERT_TRUE(other->device(DeviceId(0))->try_charge(7));
   device.discharge(25);
   trace.stop();
-  other->device(0)->discharge(7);
+  other->device(DeviceId(0))->discharge(7);
   std::vector<std::pair<std::string, int64_t>> values;
   for (const TraceMemory& value : trace.memory()) values.emplace_back(value.device, value.bytes);
   EXPECT_EQ(values,

@@ -45,7 +45,8 @@ TEST(TransferRecording, CountsEachTransferOnceForEachRoute) {
 TEST(TransferRecording, NamesMemoryKindsAndDeviceKinds) {
   test::Random random(2);
   const auto world = test::make_world(1, 1, {}, make_emulated_gpu_backend(emulated_gpu_from_name("h100")));
-  const ShardingRef pinned = SingleDeviceSharding::make(world->device(0))->with_memory_kind(MemoryKind::kPinnedHost);
+  const ShardingRef pinned =
+      SingleDeviceSharding::make(world->device(DeviceId(0)))->with_memory_kind(MemoryKind::kPinnedHost);
   const TransferRecording recording;
   device_put(test::dense(random, {4}, DType::kFloat32), pinned, true);
   ASSERT_EQ(recording.routes().size(), 1U);
@@ -57,7 +58,7 @@ TEST(TransferRecording, NamesMemoryKindsAndDeviceKinds) {
 TEST(TransferRecording, SeveralRecordTheSameTransfers) {
   test::Random random(3);
   const auto world = gpus(1);
-  const ShardingRef sharding = SingleDeviceSharding::make(world->device(0));
+  const ShardingRef sharding = SingleDeviceSharding::make(world->device(DeviceId(0)));
   EXPECT_FALSE(is_recorded(Recorded::kTransfers));
   {
     const TransferRecording outer;

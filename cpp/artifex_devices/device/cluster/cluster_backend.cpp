@@ -20,11 +20,13 @@ class ClusterBackend final : public Backend {
   std::string repr(const Device& device) const override {
     const char* name = platform() == "tpu" ? "Tpu" : platform() == "gpu" ? "Gpu" : "Cpu";
     if (cluster_->inside().kind != NetworkKind::kTorus) {
-      return fmt::format("{}Device(id={}, process_index={})", name, device.id(), device.process_index().number());
+      return fmt::format("{}Device(id={}, process_index={})", name, device.id().number(),
+                         device.process_index().number());
     }
-    const ClusterPlace at = cluster_->place_of(device.id());
-    return fmt::format("{}Device(id={}, process_index={}, coords=({},{},{}), core_on_chip={})", name, device.id(),
-                       device.process_index().number(), at.coords[0], at.coords[1], at.coords[2], at.core_on_chip);
+    const ClusterPlace at = cluster_->place_of(device.id().number());
+    return fmt::format("{}Device(id={}, process_index={}, coords=({},{},{}), core_on_chip={})", name,
+                       device.id().number(), device.process_index().number(), at.coords[0], at.coords[1], at.coords[2],
+                       at.core_on_chip);
   }
 
   MemorySpace& device_space(int64_t, int node, AllocatorKind) const override {

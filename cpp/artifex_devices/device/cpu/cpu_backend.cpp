@@ -13,7 +13,9 @@ class CpuBackend final : public Backend {
  public:
   const std::string& platform() const noexcept override { return name_; }
   const std::string& device_kind(int64_t) const noexcept override { return name_; }
-  std::string repr(const Device& device) const override { return fmt::format("CpuDevice(id={})", device.id()); }
+  std::string repr(const Device& device) const override {
+    return fmt::format("CpuDevice(id={})", device.id().number());
+  }
   MemorySpace& device_space(int64_t, int node, AllocatorKind allocator) const override {
     return Arena::of_node(node, MemoryKind::kDevice, allocator != AllocatorKind::kPlatform);
   }

@@ -22,7 +22,9 @@ class CudaBackend final : public Backend {
   const std::string& platform() const noexcept override { return platform_; }
   const std::string& device_kind(int64_t local_device) const noexcept override { return facts(local_device).name; }
   std::optional<int64_t> device_count() const noexcept override { return static_cast<int64_t>(gpus_.size()); }
-  std::string repr(const Device& device) const override { return fmt::format("CudaDevice(id={})", device.id()); }
+  std::string repr(const Device& device) const override {
+    return fmt::format("CudaDevice(id={})", device.id().number());
+  }
 
   bool has_own_memory() const noexcept override { return true; }
   MemorySpace& device_space(int64_t local_device, int, AllocatorKind allocator) const override {

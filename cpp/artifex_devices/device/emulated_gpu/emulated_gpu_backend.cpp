@@ -21,7 +21,9 @@ class EmulatedGpuBackend final : public Backend {
   const std::string& platform() const noexcept override { return platform_; }
   const std::string& device_kind(int64_t) const noexcept override { return gpu_.device_kind; }
   bool is_emulated() const noexcept override { return true; }
-  std::string repr(const Device& device) const override { return fmt::format("GpuDevice(id={})", device.id()); }
+  std::string repr(const Device& device) const override {
+    return fmt::format("GpuDevice(id={})", device.id().number());
+  }
 
   bool has_own_memory() const noexcept override { return true; }
   MemorySpace& device_space(int64_t, int node, AllocatorKind allocator) const override {
