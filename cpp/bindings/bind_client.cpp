@@ -123,7 +123,7 @@ Raises:
           "Returns the rank of this process.")
       .def(
           "host_id", [](const Client& self) { return self.process_index().number(); },
-          "Returns process_index(), of which this is the older name.")
+          "Returns process_index(). This is its older name.")
       .def(
           "device_from_local_hardware_id",
           [](const Client& self, const IntArgument& id) {

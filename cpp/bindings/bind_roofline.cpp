@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "artifex_devices/base/throw_error.h"
@@ -76,9 +77,9 @@ Returns:
       "measured_scope",
       [](const DeviceOrAll& device) {
         const std::vector<LaneId> lanes = lanes_for(device);
-        py::list numbers;
-        for (const LaneId lane : lanes) numbers.append(lane.number());
-        return py::make_tuple(numbers, workers_of(lanes), static_cast<int>(all_lanes().size()));
+        std::vector<int64_t> numbers;
+        for (const LaneId lane : lanes) numbers.push_back(lane.number());
+        return std::tuple(numbers, workers_of(lanes), static_cast<int>(all_lanes().size()));
       },
       py::arg("device"),
       "Returns (lanes of the worker pool that a measurement uses, number of workers on them, number of "

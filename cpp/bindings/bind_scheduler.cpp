@@ -9,19 +9,17 @@
 namespace artifex_devices::bindings {
 namespace {
 
-PyObject* fiber_at(const Participants& all, size_t fiber) {
-  return PyList_GET_ITEM(all.fibers.ptr(), static_cast<Py_ssize_t>(fiber));
-}
+PyObject* fiber_at(const Participants& all, FiberId fiber) { return PyList_GET_ITEM(all.fibers.ptr(), fiber.number()); }
 
-void set_executor(const Participants& all, size_t fiber, PyObject* executor) {
+void set_executor(const Participants& all, FiberId fiber, PyObject* executor) {
   check(PyList_SetItem(PyTuple_GET_ITEM(fiber_at(all, fiber), 1), 0, new_reference(executor)));
 }
 
 // Starts the next participant in a fiber, which is running, and returns it; None if no participant begins.
-PyObject* begin_in(Participants& all, size_t fiber) {
-  const std::optional<size_t> position = all.scheduler.upcoming();
-  if (!position) Py_RETURN_NONE;
-  PyObject* object = all.objects[*position].ptr();
+PyObject* begin_in(Participants& all, FiberId fiber) {
+  const ParticipantId next = all.scheduler.upcoming();
+  if (next.is_none()) Py_RETURN_NONE;
+  PyObject* object = all.objects[static_cast<size_t>(next.number())].ptr();
   auto& me = *reinterpret_cast<ParticipantObject*>(object);
   const py::object context = checked(PyContext_Copy(all.context.ptr()));
   check(PyContext_Enter(context.ptr()));
@@ -106,7 +104,7 @@ PyObject* begin_turns(PyObject* self, PyObject* const* args, Py_ssize_t count) {
 PyObject* end_turns(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
     Participants& all = participants_of(self);
-    for (size_t fiber = 0; fiber < all.scheduler.used_fibers(); ++fiber) set_executor(all, fiber, Py_None);
+    for (const FiberId fiber : IdRange<FiberId>(all.scheduler.used_fibers())) set_executor(all, fiber, Py_None);
     Py_RETURN_NONE;
   });
 }
@@ -130,9 +128,9 @@ PyObject* know_plain(PyObject* self, PyObject* code) {
   Py_RETURN_NONE;
 }
 
-PyObject* list_of(const std::vector<size_t>& positions) {
+PyObject* list_of(const std::vector<ParticipantId>& participants) {
   py::list result;
-  for (const size_t position : positions) result.append(position);
+  for (const ParticipantId participant : participants) result.append(participant.number());
   return result.release().ptr();
 }
 
@@ -145,9 +143,9 @@ PyObject* keep_order(PyObject* self, PyObject*) {
 PyObject* enter(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
     Participants& all = participants_of(self);
-    const std::optional<size_t> fiber = all.scheduler.take_starting();
-    if (!fiber) Py_RETURN_NONE;
-    return begin_in(all, *fiber);
+    const FiberId fiber = all.scheduler.take_starting();
+    if (fiber.is_none()) Py_RETURN_NONE;
+    return begin_in(all, fiber);
   });
 }
 
@@ -156,9 +154,9 @@ PyObject* leave_body(Participants& all, ParticipantObject& me, bool has_returned
     check(PyContext_Exit(me.context));
     Py_CLEAR(me.context);
   }
-  const std::optional<size_t> fiber = all.scheduler.leave(static_cast<size_t>(me.position), has_returned);
-  if (!fiber) Py_RETURN_NONE;  // the call has ended without it
-  return begin_in(all, *fiber);
+  const FiberId fiber = all.scheduler.leave(me.id(), has_returned);
+  if (fiber.is_none()) Py_RETURN_NONE;  // the call has ended without it
+  return begin_in(all, fiber);
 }
 
 // ended(me, outcome): its body returned `outcome`. Returns the participant that begins in its fiber, or None.
@@ -193,14 +191,14 @@ PyObject* next_turn(PyObject* self, PyObject*) {
 PyObject* suspend(PyObject* self, PyObject* me) {
   return translated([&]() -> PyObject* {
     Participants& all = participants_of(self);
-    return switch_to(all, all.scheduler.suspend(static_cast<size_t>(participant_at(me).position)));
+    return switch_to(all, all.scheduler.suspend(participant_at(me).id()));
   });
 }
 
 // resumed(me): it has the turn again.
 PyObject* resumed(PyObject* self, PyObject* me) {
   return translated([&]() -> PyObject* {
-    participants_of(self).scheduler.resume(static_cast<size_t>(participant_at(me).position));
+    participants_of(self).scheduler.resume(participant_at(me).id());
     Py_RETURN_NONE;
   });
 }
@@ -211,7 +209,7 @@ PyObject* turn_of(PyObject* self, PyObject* position) {
     const Py_ssize_t number = PyLong_AsSsize_t(position);
     if (number == -1 && PyErr_Occurred()) return nullptr;
     Participants& all = participants_of(self);
-    return switch_to(all, all.scheduler.fiber_of(static_cast<size_t>(number)));
+    return switch_to(all, all.scheduler.fiber_of(ParticipantId(number)));
   });
 }
 
@@ -235,8 +233,8 @@ PyObject* know(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     Participants& all = participants_of(self);
     const NdarrayKind kind = kind_of_ndarray(args[2]);
     if (all.collectives.size() >= kKnownCollectives || kind.dtype == nullptr) Py_RETURN_NONE;
-    std::vector<int64_t> groups;
-    for (const py::handle group : py::reinterpret_borrow<py::list>(args[4])) groups.push_back(group.cast<int64_t>());
+    std::vector<GroupId> groups;
+    for (const py::handle group : py::reinterpret_borrow<py::list>(args[4])) groups.emplace_back(group.cast<int64_t>());
     all.collectives.push_back({py::reinterpret_borrow<py::object>(args[0]),
                                py::reinterpret_borrow<py::object>(args[1]),
                                py::reinterpret_borrow<py::object>(kind.dtype),
@@ -300,10 +298,10 @@ void free_scheduler(PyObject* self) {
 
 }  // namespace
 
-PyObject* switch_to(Participants& all, std::optional<size_t> fiber) {
-  if (!fiber) return new_reference(all.caller.ptr());
-  if (all.scheduler.is_starting(*fiber)) set_executor(all, *fiber, all.executor.ptr());
-  return new_reference(PyTuple_GET_ITEM(fiber_at(all, *fiber), 0));
+PyObject* switch_to(Participants& all, FiberId fiber) {
+  if (fiber.is_none()) return new_reference(all.caller.ptr());
+  if (all.scheduler.is_starting(fiber)) set_executor(all, fiber, all.executor.ptr());
+  return new_reference(PyTuple_GET_ITEM(fiber_at(all, fiber), 0));
 }
 
 void bind_scheduler(py::module_& module) {

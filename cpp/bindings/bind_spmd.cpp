@@ -35,10 +35,23 @@ int64_t likeness(const py::list& parts) {
   return is_one ? 2 : 1;
 }
 
-py::tuple tuple_of(const std::vector<int64_t>& numbers) { return py::tuple(py::cast(numbers)); }
+std::vector<ParticipantId> participant_ids(const std::vector<int64_t>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
 
-py::tuple tuples_of(const std::vector<std::vector<int64_t>>& groups) {
-  return py::tuple(make_list(groups, [](const auto& group) { return tuple_of(group); }));
+template <class I>
+py::tuple tuple_of(const std::vector<I>& ids) {
+  return py::tuple(py::cast(numbers(ids)));
+}
+
+template <class I, class Value>
+py::tuple tuple_of(const IdVector<I, Value>& ids) {
+  return tuple_of(ids.values());
+}
+
+template <class Group>
+py::tuple tuples_of(const std::vector<Group>& groups) {
+  return py::tuple(make_list(groups, [](const Group& group) { return tuple_of(group); }));
 }
 
 py::object process_groups(const std::optional<CrossProcessGroups>& across) {
@@ -46,8 +59,10 @@ py::object process_groups(const std::optional<CrossProcessGroups>& across) {
   py::list groups;
   for (const CrossProcessGroup& group : across->groups) {
     py::dict here, held;
-    for (const auto& [index, slot] : group.here) here[py::int_(index)] = slot;
-    for (size_t p = 0; p < group.processes.size(); ++p) held[py::int_(group.processes[p])] = tuple_of(group.held[p]);
+    for (const auto& [index, slot] : group.here) here[py::int_(index.number())] = slot.number();
+    for (size_t p = 0; p < group.processes.size(); ++p) {
+      held[py::int_(group.processes[p].number())] = tuple_of(group.held[p]);
+    }
     groups.append(
         py::make_tuple(tuple_of(group.members), tuple_of(group.owners), here, tuple_of(group.processes), held));
   }
@@ -69,7 +84,9 @@ The members of a group are row-major over the axes, in the order in which the ax
 )");
   py::class_<ProcessMap>(internal, "ProcessMap", "Assignment of the participants of a mesh to processes.")
       .def(py::init([](int64_t process, std::vector<int64_t> sizes, std::vector<std::vector<int64_t>> holders) {
-             return std::make_unique<ProcessMap>(process, std::move(sizes), std::move(holders));
+             IdVector<ParticipantId, std::vector<ProcessIndex>> processes;
+             for (const auto& each : holders) processes.push_back({each.begin(), each.end()});
+             return std::make_unique<ProcessMap>(ProcessIndex(process), std::move(sizes), std::move(processes));
            }),
            py::arg("process"), py::arg("sizes"), py::arg("holders"))
       .def_property_readonly(
@@ -80,7 +97,9 @@ The members of a group are row-major over the axes, in the order in which the ax
       .def(
           "groups_across",
           [](const ProcessMap& self, const std::vector<std::vector<int64_t>>& groups) {
-            return process_groups(self.groups_across(groups));
+            std::vector<Members> members;
+            for (const auto& group : groups) members.emplace_back(participant_ids(group));
+            return process_groups(self.groups_across(members));
           },
           py::arg("groups"),
           "Returns the fields of a CrossProcessGroups for the groups that span processes, or None if there "
@@ -112,7 +131,7 @@ void deliver(Rendezvous& rendezvous, int64_t participant, const py::list& result
       throw py::error_already_set();
     }
   }
-  rendezvous.delivered(participant);
+  rendezvous.delivered(ParticipantId(participant));
 }
 
 }  // namespace
@@ -125,11 +144,16 @@ void bind_spmd(py::module_& module) {
   rendezvous
       .def(py::init([](int64_t participants) { return std::make_unique<Rendezvous>(participants); }),
            py::arg("participants"))
-      .def("group", &Rendezvous::group, py::arg("members"), "Returns the number of a group of participants.")
+      .def(
+          "group",
+          [](Rendezvous& self, const std::vector<int64_t>& members) {
+            return self.group(participant_ids(members)).number();
+          },
+          py::arg("members"), "Returns the number of a group of participants.")
       .def(
           "arrive",
           [](Rendezvous& self, int64_t participant, int64_t group, int64_t signature) {
-            return static_cast<int64_t>(self.arrive(participant, group, signature));
+            return static_cast<int64_t>(self.arrive(ParticipantId(participant), GroupId(group), signature));
           },
           py::arg("participant"), py::arg("group"), py::arg("signature"),
           "Returns 0 if this participant is the last: it does the work and calls deliver(); 1 if it must "
@@ -140,18 +164,24 @@ void bind_spmd(py::module_& module) {
 
 Ctrl-C interrupts it before it has stored anything or after it has stored everything.
 )")
-      .def("may_go", &Rendezvous::may_go, py::arg("participant"), "Returns whether a participant may stop waiting.")
+      .def(
+          "may_go", [](const Rendezvous& self, int64_t participant) { return self.may_go(ParticipantId(participant)); },
+          py::arg("participant"), "Returns whether a participant may stop waiting.")
       .def(
           "wait",
           [](Rendezvous& self, int64_t participant, std::optional<double> seconds) {
             const ReleaseGil release;
-            return self.wait(participant, seconds);
+            return self.wait(ParticipantId(participant), seconds);
           },
           py::arg("participant"), py::arg("seconds"),
           "Waits until may_go() is true. Returns False if the session failed or the timeout expired. Ctrl-C "
           "interrupts it.")
-      .def("finished", &Rendezvous::finished, py::arg("participant"), "Reports that the participant's body returned.")
-      .def("raised", &Rendezvous::raised, py::arg("participant"), "Reports that the participant's body raised.")
+      .def(
+          "finished", [](Rendezvous& self, int64_t participant) { self.finished(ParticipantId(participant)); },
+          py::arg("participant"), "Reports that the participant's body returned.")
+      .def(
+          "raised", [](Rendezvous& self, int64_t participant) { self.raised(ParticipantId(participant)); },
+          py::arg("participant"), "Reports that the participant's body raised.")
       .def(
           "cancel", [](Rendezvous& self) { self.fail(Rendezvous::Failure::kCancelled); }, "Ends all waits.")
       .def_property_readonly(
@@ -162,7 +192,7 @@ Ctrl-C interrupts it before it has stored anything or after it has stored everyt
           "standings",
           [](const Rendezvous& self) {
             return make_list(self.standings(), [](const auto& standing) {
-              return py::make_tuple(std::string(to_string(standing.state)), standing.group, standing.signature,
+              return py::make_tuple(std::string(to_string(standing.state)), standing.group.number(), standing.signature,
                                     standing.collectives);
             });
           },

@@ -98,12 +98,12 @@ void trace_event(const std::string& kind, std::string name, std::string detail, 
 void trace_collective(const Rendezvous& rendezvous, int64_t position, const std::string& name,
                       const std::string& operation, const std::vector<std::pair<std::string, std::string>>& members,
                       int64_t process, uint64_t meeting) {
-  const std::vector<Rendezvous::ArrivalTime> times = rendezvous.arrival_times(position);
+  const std::vector<Rendezvous::ArrivalTime> times = rendezvous.arrival_times(ParticipantId(position));
   if (meeting == 0) meeting = new_trace_meeting();
   const int64_t end_ns = clock_ns();
   for (const Rendezvous::ArrivalTime& time : times) {
-    if (time.arrived_ns == 0 || time.participant >= static_cast<int64_t>(members.size())) continue;
-    const auto& [device, site] = members[static_cast<size_t>(time.participant)];
+    if (time.arrived_ns == 0 || time.participant.number() >= std::ssize(members)) continue;
+    const auto& [device, site] = members[static_cast<size_t>(time.participant.number())];
     TraceEvent event{
         .kind = TraceKind::kCollective, .process = ProcessIndex(process), .device = device, .thread = time.thread};
     event.name = name;
@@ -183,7 +183,7 @@ moved bytes, meeting, file, line), with times in ns.
   internal.def("trace_clock", [] { return clock_ns(); }, "Returns the time in ns.");
   internal.def(
       "set_trace_process", [](int64_t process) { set_trace_process(ProcessIndex(process)); }, py::arg("process"),
-      "Sets the process of events of this thread; -1 for that of the trace.");
+      "Sets the process of this thread's events; -1 for the process of the trace.");
   internal.def("trace_event", &trace_event, py::arg("kind"), py::arg("name"), py::arg("detail"), py::arg("begin"),
                py::arg("process") = -1, py::arg("bytes") = 0, py::arg("meeting") = 0,
                "Adds an event that ends now to open traces, with the line of the program.");

@@ -3,6 +3,12 @@
 
 #include <pybind11/pybind11.h>
 
+#include "artifex_devices/base/id.h"
+
+// Ids become integers by name. pybind11 would compile a conversion of one, and fail when it runs.
+template <class Tag>
+class pybind11::detail::type_caster<artifex_devices::Id<Tag>>;
+
 namespace artifex_devices::bindings {
 
 namespace py = pybind11;

@@ -3,6 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include "artifex_devices/base/id.h"
+
 namespace artifex_devices::bindings {
 
 namespace py = pybind11;
@@ -18,6 +20,8 @@ struct ParticipantObject {
   unsigned long thread;  // the only thread that may call collectives, once it runs
   int instruction;
   char has_ended;
+
+  ParticipantId id() const noexcept { return ParticipantId(position); }
 };
 
 extern PyTypeObject* participant_class;

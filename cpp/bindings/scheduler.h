@@ -3,7 +3,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include <optional>
 #include <vector>
 
 #include "artifex_devices/spmd/rendezvous.h"
@@ -22,7 +21,7 @@ struct KnownCollective {
   py::object dtype;
   std::vector<py::ssize_t> shape;
   py::object collective;
-  std::vector<int64_t> groups;  // by participant, or one for all
+  std::vector<GroupId> groups;  // by participant, or one for all
   int64_t signature;
 };
 
@@ -63,8 +62,8 @@ struct SchedulerObject {
 
 inline Participants& participants_of(PyObject* self) { return *reinterpret_cast<SchedulerObject*>(self)->participants; }
 
-/// The switch to a fiber that the scheduler chose, or to the caller of the session for nothing.
-PyObject* switch_to(Participants& participants, std::optional<size_t> fiber);
+/// The switch to a fiber that the scheduler chose, or to the caller of the session for none.
+PyObject* switch_to(Participants& participants, FiberId fiber);
 
 /// Binds the functions that collectives in bodies call.
 void bind_scheduler_calls(py::module_& module);

@@ -62,14 +62,13 @@ PyObject* arrive(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const py::object frame = checked(PyObject_CallOneArg(g_frame_above, g_one));
     note_call(me, frame.ptr());
     // The body may have suppressed a Ctrl-C before it took its last result.
-    all.scheduler.resume(static_cast<size_t>(me.position));
+    all.scheduler.resume(me.id());
     check(PyList_SetItem(all.results.ptr(), me.position, new_reference(all.pending.ptr())));
     check(PyList_SetItem(all.payloads.ptr(), me.position, new_reference(args[2])));
     const size_t part = known->groups.size() == 1 ? 0 : static_cast<size_t>(me.position);
-    switch (all.rendezvous->arrive(me.position, known->groups.at(part), known->signature)) {
+    switch (all.rendezvous->arrive(me.id(), known->groups.at(part), known->signature)) {
       case Rendezvous::Arrival::kWait:
-        if (!all.wait || is_plain(all, me, frame))
-          return switch_to(all, all.scheduler.suspend(static_cast<size_t>(me.position)));
+        if (!all.wait || is_plain(all, me, frame)) return switch_to(all, all.scheduler.suspend(me.id()));
         return PyObject_CallFunctionObjArgs(g_partial, all.wait.ptr(), current.ptr(), frame.ptr(), nullptr);
       case Rendezvous::Arrival::kFailed:
         break;
@@ -90,7 +89,7 @@ PyObject* take(PyObject*, PyObject*) {
     if (!current) throw std::runtime_error("take: a participant has ended inside of a collective");
     auto& me = *reinterpret_cast<ParticipantObject*>(current.ptr());
     Participants& all = participants_of(me.owner);
-    all.scheduler.resume(static_cast<size_t>(me.position));
+    all.scheduler.resume(me.id());
     PyObject* result = PyList_GetItem(all.results.ptr(), me.position);
     if (result == nullptr) return nullptr;
     if (!PyList_CheckExact(result) || PyList_GET_SIZE(result) != 1)

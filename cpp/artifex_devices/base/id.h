@@ -87,6 +87,7 @@ class IdVector {
   auto end() const noexcept { return values_.end(); }
 
   void reserve(int64_t count) { values_.reserve(static_cast<size_t>(count)); }
+  void assign(int64_t count, const T& value) { values_.assign(static_cast<size_t>(count), value); }
   void push_back(T value) { values_.push_back(std::move(value)); }
   void clear() noexcept { values_.clear(); }
   /// The values in the order of their ids.
@@ -121,6 +122,16 @@ using PlaceId = Id<struct PlaceTag>;
 using ArenaIndex = Id<struct ArenaTag>;
 /// A process of a job, as `Device::process_index` numbers them.
 using ProcessIndex = Id<struct ProcessTag>;
+/// A participant of a program over a mesh.
+using ParticipantId = Id<struct ParticipantTag>;
+/// A set of participants that meet, in one rendezvous.
+using GroupId = Id<struct GroupTag>;
+/// A member of a group, in the order of its collective.
+using MemberIndex = Id<struct MemberTag>;
+/// A participant among those that this process runs.
+using SlotId = Id<struct SlotTag>;
+/// A fiber of a scheduler.
+using FiberId = Id<struct FiberTag>;
 /// A lane of the worker pool.
 using LaneId = Id<struct LaneTag>;
 

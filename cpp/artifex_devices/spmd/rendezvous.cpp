@@ -20,41 +20,42 @@ Rendezvous::Rendezvous(int64_t participants) : able_(participants) {
   at_failure_.reserve(participants_.size());  // a failure must reach all, also where memory is short
 }
 
-void Rendezvous::check_participant(int64_t participant) const {
-  if (participant < 0 || participant >= participants()) {
-    throw_error("Rendezvous: there is no participant {}; expected 0 to {}; count from 0", participant,
+void Rendezvous::check_participant(ParticipantId participant) const {
+  if (participant.is_none() || participant.number() >= participants()) {
+    throw_error("Rendezvous: there is no participant {}; expected 0 to {}; count from 0", participant.number(),
                 participants() - 1);
   }
 }
 
-int64_t Rendezvous::group(const std::vector<int64_t>& members) {
+GroupId Rendezvous::group(const std::vector<ParticipantId>& members) {
   const std::lock_guard lock(mutex_);
-  if (const auto known = group_numbers_.find(members); known != group_numbers_.end()) return known->second;
+  if (const auto known = group_ids_.find(members); known != group_ids_.end()) return known->second;
   if (members.empty()) throw_error("Rendezvous: a group has no members; expected 1 or more, got 0; name some");
-  std::vector<int64_t> sorted = members;
+  std::vector<ParticipantId> sorted = members;
   std::ranges::sort(sorted);
   for (size_t i = 0; i < sorted.size(); ++i) {
     check_participant(sorted[i]);
     if (i > 0 && sorted[i] == sorted[i - 1]) {
-      throw_error("Rendezvous: participant {} comes twice in a group; expected each once; drop one", sorted[i]);
+      throw_error("Rendezvous: participant {} comes twice in a group; expected each once; drop one",
+                  sorted[i].number());
     }
   }
-  const auto number = static_cast<int64_t>(groups_.size());
-  std::vector<bool> has(participants_.size());
-  for (const int64_t member : members) has[member] = true;
+  const GroupId id(groups_.size());
+  IdVector<ParticipantId, bool> has(participants_.size());
+  for (const ParticipantId member : members) has[member] = true;
   groups_.reserve(groups_.size() + 1);
   Group made{members, std::move(has), nullptr};
-  group_numbers_.emplace(members, number);
+  group_ids_.emplace(members, id);
   groups_.push_back(std::move(made));
-  return number;
+  return id;
 }
 
-Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64_t signature) {
+Rendezvous::Arrival Rendezvous::arrive(ParticipantId participant, GroupId group, int64_t signature) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
-  if (group < 0 || group >= static_cast<int64_t>(groups_.size())) {
-    throw_error("Rendezvous: there is no group {}; expected 0 to {}; make it by group()", group,
-                static_cast<int64_t>(groups_.size()) - 1);
+  if (group.is_none() || group.number() >= groups_.size()) {
+    throw_error("Rendezvous: there is no group {}; expected 0 to {}; make it by group()", group.number(),
+                groups_.size() - 1);
   }
   Participant& self = *participants_[participant];
   Group& joined = groups_[group];
@@ -62,7 +63,7 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
     throw_error(
         "Rendezvous: participant {} cannot arrive at group {}: it waits, works, has ended or is not a member; expected a "
         "running member; arrive once at a time",
-        participant, group);
+        participant.number(), group.number());
   }
   if (failure_ != Failure::kNone) return Arrival::kFailed;
   if (!joined.open) {
@@ -89,7 +90,7 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
   }
   self.standing.state = State::kWaiting;
   --able_;
-  const bool hopeless = finished_ > 0 && std::ranges::any_of(joined.members, [&](int64_t member) {
+  const bool hopeless = finished_ > 0 && std::ranges::any_of(joined.members, [&](ParticipantId member) {
                           return participants_[member]->standing.state == State::kFinished;
                         });
   if (hopeless) fail_locked(Failure::kEarlyExit);
@@ -99,7 +100,7 @@ Rendezvous::Arrival Rendezvous::arrive(int64_t participant, int64_t group, int64
 
 // A thread runs one participant after the other: each begins when the one before it has arrived. A participant that ran
 // alone in its thread began when its last collective was delivered.
-void Rendezvous::note_time_locked(int64_t participant) {
+void Rendezvous::note_time_locked(ParticipantId participant) {
   const int64_t now_ns = clock_ns();
   const int64_t thread = trace_thread();
   int64_t& began_ns = turn_began_ns_[thread];
@@ -109,28 +110,29 @@ void Rendezvous::note_time_locked(int64_t participant) {
   began_ns = now_ns;
 }
 
-std::vector<Rendezvous::ArrivalTime> Rendezvous::arrival_times(int64_t participant) const {
+std::vector<Rendezvous::ArrivalTime> Rendezvous::arrival_times(ParticipantId participant) const {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
   const Participant& self = *participants_[participant];
   if (self.standing.state != State::kWorking) return {};
   std::vector<ArrivalTime> times;
-  for (const int64_t member : groups_[self.standing.group].members) {
+  for (const ParticipantId member : groups_[self.standing.group].members) {
     times.push_back(participants_[member]->time);
   }
   return times;
 }
 
-void Rendezvous::delivered(int64_t participant) {
+void Rendezvous::delivered(ParticipantId participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
   Participant& self = *participants_[participant];
   if (self.standing.state != State::kWorking) {
-    throw_error("Rendezvous: participant {} has completed nothing; expected arrive() to report it first", participant);
+    throw_error("Rendezvous: participant {} has completed nothing; expected arrive() to report it first",
+                participant.number());
   }
   self.meeting->delivered = true;
   const int64_t now_ns = recorded_begin_ns(Recorded::kSpans);
-  for (const int64_t member : groups_[self.standing.group].members) {
+  for (const ParticipantId member : groups_[self.standing.group].members) {
     Participant& other = *participants_[member];
     if (other.meeting != self.meeting) continue;
     other.delivered_ns = now_ns;
@@ -147,19 +149,20 @@ bool Rendezvous::may_go_locked(const Participant& self) const {
   return failure_ != Failure::kNone || !self.meeting || self.meeting->delivered;
 }
 
-bool Rendezvous::may_go(int64_t participant) const {
+bool Rendezvous::may_go(ParticipantId participant) const {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
   return may_go_locked(*participants_[participant]);
 }
 
-void Rendezvous::append_resumable(const std::vector<size_t>& waiting, std::vector<size_t>& resumable) const {
+void Rendezvous::append_resumable(const std::vector<ParticipantId>& waiting,
+                                  std::vector<ParticipantId>& resumable) const {
   const std::lock_guard lock(mutex_);
   std::ranges::copy_if(waiting, std::back_inserter(resumable),
-                       [&](size_t participant) { return may_go_locked(*participants_[participant]); });
+                       [&](ParticipantId participant) { return may_go_locked(*participants_[participant]); });
 }
 
-bool Rendezvous::wait(int64_t participant, std::optional<double> seconds) {
+bool Rendezvous::wait(ParticipantId participant, std::optional<double> seconds) {
   check_participant(participant);
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
@@ -198,7 +201,7 @@ void Rendezvous::restart() {
   began_ns_ = recorded_begin_ns(Recorded::kSpans);
 }
 
-void Rendezvous::finished(int64_t participant) {
+void Rendezvous::finished(ParticipantId participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
   Participant& self = *participants_[participant];
@@ -215,7 +218,7 @@ void Rendezvous::finished(int64_t participant) {
   find_deadlock_locked();
 }
 
-void Rendezvous::raised(int64_t participant) {
+void Rendezvous::raised(ParticipantId participant) {
   check_participant(participant);
   const std::lock_guard lock(mutex_);
   Participant& self = *participants_[participant];
@@ -244,10 +247,10 @@ void Rendezvous::find_deadlock_locked() {
   if (waiting) fail_locked(Failure::kDeadlock);
 }
 
-std::vector<Rendezvous::Standing> Rendezvous::standings() const {
+IdVector<ParticipantId, Rendezvous::Standing> Rendezvous::standings() const {
   const std::lock_guard lock(mutex_);
   if (failure_ != Failure::kNone) return at_failure_;
-  std::vector<Standing> result;
+  IdVector<ParticipantId, Standing> result;
   result.reserve(participants_.size());
   for (const auto& each : participants_) result.push_back(each->standing);
   return result;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifex_devices/base/id.h"
 #include "artifex_devices/base/mutex.h"
 
 namespace artifex_devices {
@@ -41,7 +42,7 @@ class Rendezvous {
   /// State of one participant. Group and signature are of its current or last collective, -1 before the first one.
   struct Standing {
     State state = State::kRunning;
-    int64_t group = -1;
+    GroupId group = {};
     int64_t signature = -1;
     int64_t collectives = 0;  // number of collectives that it has arrived at
   };
@@ -50,46 +51,46 @@ class Rendezvous {
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  int64_t participants() const noexcept { return static_cast<int64_t>(participants_.size()); }
+  int64_t participants() const noexcept { return participants_.size(); }
 
   /// Returns the number of a group. The same members in the same order have the same number. Throws InvalidArgument for
   /// an empty group, and for members that do not exist or are repeated.
-  int64_t group(const std::vector<int64_t>& members);
+  GroupId group(const std::vector<ParticipantId>& members);
 
   /// Throws InvalidArgument if the participant does not belong to the group, already waits, or has finished.
-  Arrival arrive(int64_t participant, int64_t group, int64_t signature);
+  Arrival arrive(ParticipantId participant, GroupId group, int64_t signature);
   /// The work of the collective that `participant` completed is done.
-  void delivered(int64_t participant);
+  void delivered(ParticipantId participant);
   /// For a trace: when a participant arrived, and how long it had been running by then.
   struct ArrivalTime {
-    int64_t participant = 0;
+    ParticipantId participant = {};
     int64_t arrived_ns = 0;  // by clock_ns(); 0 if no trace was open
     int64_t busy_ns = 0;
     int64_t thread = 0;
   };
   /// The members of the collective that `participant` completes. Threads of several participants run these in turns.
-  std::vector<ArrivalTime> arrival_times(int64_t participant) const;
+  std::vector<ArrivalTime> arrival_times(ParticipantId participant) const;
   /// Whether a waiting participant can stop waiting: its collective was delivered, or the session failed.
-  bool may_go(int64_t participant) const;
+  bool may_go(ParticipantId participant) const;
   /// Appends the participants of `waiting` for which may_go() is true, in order. Does not allocate if `resumable` has
   /// capacity for all.
-  void append_resumable(const std::vector<size_t>& waiting, std::vector<size_t>& resumable) const;
+  void append_resumable(const std::vector<ParticipantId>& waiting, std::vector<ParticipantId>& resumable) const;
   /// Waits until may_go() is true, for at most `seconds` (nothing: forever), and calls check_interrupt() periodically.
   /// When the time is over, sets the failure kDeadline and returns false.
-  bool wait(int64_t participant, std::optional<double> seconds);
+  bool wait(ParticipantId participant, std::optional<double> seconds);
 
   /// Resets arrivals and failures for the next call with these participants. Groups keep their numbers. No thread may
   /// be in `wait`.
   void restart();
 
   /// The body returned, or raised. The first failure of all counts.
-  void finished(int64_t participant);
-  void raised(int64_t participant);
+  void finished(ParticipantId participant);
+  void raised(ParticipantId participant);
   void fail(Failure failure);
 
   Failure failure() const noexcept { return failure_.load(std::memory_order_acquire); }
   /// States of all participants at the time of the failure, or now.
-  std::vector<Standing> standings() const;
+  IdVector<ParticipantId, Standing> standings() const;
 
  private:
   /// Of a group, for one collective.
@@ -106,25 +107,25 @@ class Rendezvous {
     ConditionVariable wake;
   };
   struct Group {
-    std::vector<int64_t> members;
-    std::vector<bool> has;          // by participant
+    std::vector<ParticipantId> members;
+    IdVector<ParticipantId, bool> has;
     std::shared_ptr<Meeting> open;  // whose members have not all arrived
   };
 
-  void check_participant(int64_t participant) const;
+  void check_participant(ParticipantId participant) const;
   void fail_locked(Failure failure) noexcept;
   bool may_go_locked(const Participant& self) const;
   void find_deadlock_locked();
-  void note_time_locked(int64_t participant);
+  void note_time_locked(ParticipantId participant);
 
   mutable Mutex<"rendezvous"> mutex_;
-  std::vector<std::unique_ptr<Participant>> participants_;
-  std::vector<Group> groups_;
-  std::map<std::vector<int64_t>, int64_t> group_numbers_;
+  IdVector<ParticipantId, std::unique_ptr<Participant>> participants_;
+  IdVector<GroupId, Group> groups_;
+  std::map<std::vector<ParticipantId>, GroupId> group_ids_;
   int64_t finished_ = 0;
   int64_t able_ = 0;                               // participants that run or work, and so may still reach a collective
   std::atomic<Failure> failure_ = Failure::kNone;  // written under the lock
-  std::vector<Standing> at_failure_;
+  IdVector<ParticipantId, Standing> at_failure_;
   std::map<int64_t, int64_t> turn_began_ns_;  // by thread, for traces: when the participant that it runs began
   int64_t began_ns_ = 0;                      // the call, for traces
 };

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
+#include "artifex_devices/base/id.h"
 #include "artifex_devices/spmd/rendezvous.h"
 
 namespace artifex_devices {
@@ -32,48 +32,46 @@ class Scheduler {
   /// Returns the fiber to switch to: a fiber in which the next participant begins, or the fiber of a suspended
   /// participant. Returns nothing for the caller of the session, if no participant can run or the caller chooses
   /// (`keep_order`).
-  std::optional<size_t> next();
+  FiberId next();
   /// Suspends a participant, which waits, and returns `next`. Throws Unavailable after the end of the call.
-  std::optional<size_t> suspend(size_t participant);
+  FiberId suspend(ParticipantId participant);
   /// Reports that a participant runs; does nothing if it is not suspended.
-  void resume(size_t participant) noexcept;
+  void resume(ParticipantId participant) noexcept;
 
   /// Whether `next` chose this fiber to begin a participant, which has not been taken by `take_starting` yet.
-  bool is_starting(size_t fiber) const noexcept { return starting_ == fiber; }
+  bool is_starting(FiberId fiber) const noexcept { return starting_ == fiber; }
   /// The fiber that begins a participant, once.
-  std::optional<size_t> take_starting() noexcept;
-  /// The participant that begins next; nothing if all have begun or the session has failed.
-  std::optional<size_t> upcoming() const noexcept;
+  FiberId take_starting() noexcept;
+  /// The participant that begins next; none if all have begun or the session has failed.
+  ParticipantId upcoming() const noexcept;
   /// Reports that the upcoming participant begins in a fiber.
-  void begin(size_t fiber) noexcept;
+  void begin(FiberId fiber) noexcept;
   /// Reports that the body of a participant returned, or raised its own error. Returns the participant's fiber, in
   /// which another participant may begin; nothing after the end of the call.
-  std::optional<size_t> leave(size_t participant, bool has_returned);
+  FiberId leave(ParticipantId participant, bool has_returned);
 
   /// Makes the caller of the session choose every later turn. Returns the participants that were chosen to resume, the
   /// next one last.
-  std::vector<size_t> keep_order();
+  std::vector<ParticipantId> keep_order();
   bool is_ordered() const noexcept { return is_ordered_; }
 
   /// The suspended participants, in the order of their suspension.
-  const std::vector<size_t>& suspended() const noexcept { return suspended_; }
+  const std::vector<ParticipantId>& suspended() const noexcept { return suspended_; }
   /// The fiber of a participant that has begun. Throws IndexOutOfRange for other participants.
-  size_t fiber_of(size_t participant) const;
+  FiberId fiber_of(ParticipantId participant) const;
   /// Number of fibers that `next` chose in this call.
-  size_t used_fibers() const noexcept { return used_; }
+  int64_t used_fibers() const noexcept { return used_; }
 
  private:
-  static constexpr size_t kNoFiber = SIZE_MAX;
-
   Rendezvous* rendezvous_;
-  size_t begun_ = 0;
-  size_t used_ = 0;
+  int64_t begun_ = 0;
+  int64_t used_ = 0;
   bool is_ordered_ = false;
-  std::optional<size_t> starting_;
-  std::vector<size_t> fiber_of_;    // by participant
-  std::vector<bool> is_suspended_;  // by participant
-  std::vector<size_t> suspended_;   // in the order of suspension
-  std::vector<size_t> resumable_;   // chosen to resume, the next one last
+  FiberId starting_;
+  IdVector<ParticipantId, FiberId> fiber_of_;
+  IdVector<ParticipantId, bool> is_suspended_;
+  std::vector<ParticipantId> suspended_;  // in the order of suspension
+  std::vector<ParticipantId> resumable_;  // chosen to resume, the next one last
 };
 
 }  // namespace artifex_devices

@@ -97,19 +97,19 @@ TEST(LanesUnderFaults, CarryReductions) {
 TEST(ProgramsUnderFaults, MeetOrReportAnError) {
   expect_safe("Rendezvous", [] {
     Rendezvous rendezvous(3);
-    const int64_t all = rendezvous.group({0, 1, 2});
-    const int64_t two = rendezvous.group({1, 2});
+    const GroupId all = rendezvous.group({ParticipantId(0), ParticipantId(1), ParticipantId(2)});
+    const GroupId two = rendezvous.group({ParticipantId(1), ParticipantId(2)});
     std::string text;
     for (int round = 0; round < 2; ++round) {
-      EXPECT_EQ(rendezvous.arrive(0, all, 7), Rendezvous::Arrival::kWait);
-      EXPECT_EQ(rendezvous.arrive(1, all, 7), Rendezvous::Arrival::kWait);
-      EXPECT_EQ(rendezvous.arrive(2, all, 7), Rendezvous::Arrival::kComplete);
-      rendezvous.delivered(2);
-      EXPECT_TRUE(rendezvous.wait(0, 10.0));
-      EXPECT_TRUE(rendezvous.wait(1, 10.0));
+      EXPECT_EQ(rendezvous.arrive(ParticipantId(0), all, 7), Rendezvous::Arrival::kWait);
+      EXPECT_EQ(rendezvous.arrive(ParticipantId(1), all, 7), Rendezvous::Arrival::kWait);
+      EXPECT_EQ(rendezvous.arrive(ParticipantId(2), all, 7), Rendezvous::Arrival::kComplete);
+      rendezvous.delivered(ParticipantId(2));
+      EXPECT_TRUE(rendezvous.wait(ParticipantId(0), 10.0));
+      EXPECT_TRUE(rendezvous.wait(ParticipantId(1), 10.0));
     }
-    EXPECT_EQ(rendezvous.arrive(1, two, 9), Rendezvous::Arrival::kWait);
-    rendezvous.finished(2);
+    EXPECT_EQ(rendezvous.arrive(ParticipantId(1), two, 9), Rendezvous::Arrival::kWait);
+    rendezvous.finished(ParticipantId(2));
     for (const auto& each : rendezvous.standings()) text += fmt::format("{} ", static_cast<int>(each.state));
     return text + fmt::format("{}", static_cast<int>(rendezvous.failure()));
   });
@@ -118,13 +118,13 @@ TEST(ProgramsUnderFaults, MeetOrReportAnError) {
 TEST(ProgramsUnderFaults, DeliverFailuresToWaitingParticipantsWithoutMemory) {
   for (const bool late : {false, true}) {
     Rendezvous rendezvous(2);
-    const int64_t all = rendezvous.group({0, 1});
-    ASSERT_EQ(rendezvous.arrive(0, all, 1), Rendezvous::Arrival::kWait);
+    const GroupId all = rendezvous.group({ParticipantId(0), ParticipantId(1)});
+    ASSERT_EQ(rendezvous.arrive(ParticipantId(0), all, 1), Rendezvous::Arrival::kWait);
     bool went_on = true;
-    std::thread waits([&] { went_on = rendezvous.wait(0, late ? std::nullopt : std::optional(100.0)); });
+    std::thread waits([&] { went_on = rendezvous.wait(ParticipantId(0), late ? std::nullopt : std::optional(100.0)); });
     {
       const Failing failing(Call::kNew, 1, true);
-      rendezvous.raised(1);
+      rendezvous.raised(ParticipantId(1));
     }
     waits.join();
     EXPECT_FALSE(went_on);
@@ -134,17 +134,17 @@ TEST(ProgramsUnderFaults, DeliverFailuresToWaitingParticipantsWithoutMemory) {
 
 TEST(ProgramsUnderFaults, ReportASlowParticipantAtTheDeadline) {
   Rendezvous rendezvous(3);
-  const int64_t all = rendezvous.group({0, 1, 2});
-  ASSERT_EQ(rendezvous.arrive(0, all, 1), Rendezvous::Arrival::kWait);
-  ASSERT_EQ(rendezvous.arrive(2, all, 1), Rendezvous::Arrival::kWait);
-  EXPECT_FALSE(rendezvous.wait(0, 0.05));  // 1 does something else for ever
+  const GroupId all = rendezvous.group({ParticipantId(0), ParticipantId(1), ParticipantId(2)});
+  ASSERT_EQ(rendezvous.arrive(ParticipantId(0), all, 1), Rendezvous::Arrival::kWait);
+  ASSERT_EQ(rendezvous.arrive(ParticipantId(2), all, 1), Rendezvous::Arrival::kWait);
+  EXPECT_FALSE(rendezvous.wait(ParticipantId(0), 0.05));  // 1 does something else for ever
   EXPECT_EQ(rendezvous.failure(), Rendezvous::Failure::kDeadline);
   using State = Rendezvous::State;
-  EXPECT_EQ(rendezvous.standings()[0].state, State::kWaiting);
-  EXPECT_EQ(rendezvous.standings()[1].state, State::kRunning);
-  EXPECT_EQ(rendezvous.standings()[1].collectives, 0);
-  EXPECT_EQ(rendezvous.standings()[2].state, State::kWaiting);
-  EXPECT_FALSE(rendezvous.wait(2, std::nullopt));
+  EXPECT_EQ(rendezvous.standings()[ParticipantId(0)].state, State::kWaiting);
+  EXPECT_EQ(rendezvous.standings()[ParticipantId(1)].state, State::kRunning);
+  EXPECT_EQ(rendezvous.standings()[ParticipantId(1)].collectives, 0);
+  EXPECT_EQ(rendezvous.standings()[ParticipantId(2)].state, State::kWaiting);
+  EXPECT_FALSE(rendezvous.wait(ParticipantId(2), std::nullopt));
 }
 
 }  // namespace

@@ -39,19 +39,20 @@ struct Program {
       const bool at_fault = me == who && step == when;
       const bool pairs = in_pairs[static_cast<size_t>(step)] != (at_fault && fault == Fault::kOtherGroup);
       const std::vector<int64_t>& members = pairs ? pair : whole;
-      if (at_fault && fault == Fault::kRaises) return rendezvous.raised(me);
+      if (at_fault && fault == Fault::kRaises) return rendezvous.raised(ParticipantId(me));
       if (at_fault && fault == Fault::kLeaves) break;
       if (at_fault && fault == Fault::kCancelled) rendezvous.fail(Failure::kCancelled);
       payload[static_cast<size_t>(me)] = step * 100 + me;
       const int64_t signature = step + (at_fault && fault == Fault::kDisagrees ? 1000 : 0);
-      const auto arrival = rendezvous.arrive(me, rendezvous.group(members), signature);
+      const auto arrival =
+          rendezvous.arrive(ParticipantId(me), rendezvous.group({members.begin(), members.end()}), signature);
       if (arrival == Rendezvous::Arrival::kFailed) break;
       if (arrival == Rendezvous::Arrival::kComplete) {
         int64_t sum = 0;
         for (const int64_t member : members) sum += payload[static_cast<size_t>(member)];
         for (const int64_t member : members) result[static_cast<size_t>(member)] = sum;
-        rendezvous.delivered(me);
-      } else if (!rendezvous.wait(me, 60.0)) {
+        rendezvous.delivered(ParticipantId(me));
+      } else if (!rendezvous.wait(ParticipantId(me), 60.0)) {
         break;
       }
       int64_t expected = 0;
@@ -59,7 +60,7 @@ struct Program {
       EXPECT_EQ(result[static_cast<size_t>(me)], expected) << "participant " << me << ", step " << step;
       sums.fetch_add(1);
     }
-    rendezvous.finished(me);
+    rendezvous.finished(ParticipantId(me));
   }
 };
 

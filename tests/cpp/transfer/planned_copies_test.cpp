@@ -13,7 +13,7 @@ namespace {
 /// The memory of one end, all of whose buffers are in this process.
 PlannedCopies::End end_of(const ArrayRef& array, const WorldPlaces& places) {
   PlannedCopies::End end{IdVector<PlaceId, std::byte*>(places.places.size()),
-                         IdVector<PlaceId, int>(places.places.size(), -1), nullptr};
+                         IdVector<PlaceId, LaneId>(places.places.size(), kAnyLane), nullptr};
   for (const PlaceId i : end.data.ids()) end.data[i] = array->storage()->device_data(places.local_buffers[i]);
   return end;
 }
@@ -33,7 +33,8 @@ TEST(PlannedCopies, AreListedOnlyWhereTheyAreFew) {
     const auto plan = make_plan(*source, *columns, from, to, false);
     CopyBatch batch;
     PlannedCopies::add_to(
-        &batch, std::make_shared<const PlannedCopies>(plan, end_of(source, from), end_of(result, to), 0), nullptr);
+        &batch, std::make_shared<const PlannedCopies>(plan, end_of(source, from), end_of(result, to), ProcessIndex(0)),
+        nullptr);
     EXPECT_EQ(batch.bytes(), plan->bytes_copied());
     EXPECT_EQ(batch.listed().size(), devices == count ? 0U : 64U);
     host_executor().run(batch);
