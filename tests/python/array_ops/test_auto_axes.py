@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import inspect
 import warnings
 
@@ -116,6 +117,11 @@ def test_arrays_that_do_not_fit_on_each_device_are_the_error_without_the_move():
         with pytest.raises(ShardingTypeError, match="move it first") as caught:
             np.sort(big, axis=0)
         assert isinstance(caught.value.__cause__, ad.errors.ResourceExhaustedError)
+
+
+def test_arrays_in_a_container_that_numpy_only_iterates_are_the_error_with_the_repair(x):
+    with pytest.raises(TypeError, match=r"^linalg\.multi_dot: this NumPy function does not support Arrays"):
+        np.linalg.multi_dot(collections.deque([x, x, x]))
 
 
 def test_a_view_that_is_required_is_not_moved(x):

@@ -48,6 +48,8 @@ def call_on_host(
     They are placed on the devices of the operands. Raises as `call_with_replicated`.
     """
     arrays = _arrays_of((args, kwargs))
+    if not arrays:  # they are in a container of another kind
+        raise refusal
     devices = common_devices(name, arrays)
     replicated = _replicate(arrays, [x for x in arrays if not x.is_fully_replicated], refusal)
     host = {key: on_host(name, x, "x") for key, x in replicated.items()}
