@@ -24,14 +24,14 @@ def from_jax(operation: str, value: Any) -> Any:
     Raises:
         ValueError: The world has no device of an id.
     """
-    jax = sys.modules.get("jax")
-    kinds = getattr(jax, "sharding", None)
-    if kinds is None:
+    jax: Any = sys.modules.get("jax")
+    kinds: Any = getattr(jax, "sharding", None)
+    if getattr(kinds, "PartitionSpec", PartitionSpec) is PartitionSpec:  # no JAX, or this package in its place
         return value
     if isinstance(value, kinds.PartitionSpec):
         free = kinds.PartitionSpec.UNCONSTRAINED
         return PartitionSpec(*(PartitionSpec.UNCONSTRAINED if entry is free else entry for entry in value))
-    if isinstance(value, jax.Device):  # type: ignore[union-attr]
+    if isinstance(value, jax.Device):
         return _by_id(operation, [value])[value.id]
     if isinstance(value, kinds.Mesh):
         return _mesh(operation, value)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each public function that takes a target places data as device_put does, for each kind of target."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,14 @@ def test_trees_of_targets(name: str, mesh: ad.Mesh, tmp_path: Path) -> None:
     for kind in kinds:
         assert placement(found[kind]) == placement(expected[kind]), kind
         assert_same_bits(found[kind], X)
+
+
+def test_devices_are_kept_where_the_package_stands_in_for_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ad.simulate(4):
+        device = ad.devices()[3]
+        with ad.simulate(8):
+            monkeypatch.setitem(sys.modules, "jax", ad)
+            assert ad.device_put({"x": X}, {"x": device})["x"].device is device
 
 
 @pytest.mark.parametrize("kind", TARGETS)
