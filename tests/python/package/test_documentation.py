@@ -81,6 +81,12 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
     assert dead_links(page) == []
 
 
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_row_of_a_table_and_an_item_of_a_list_have_their_own_lines(page: Path) -> None:
+    text = re.sub(r"(?ms)^```.*?^```$", "", page.read_text(encoding="utf-8"))
+    assert re.findall(r"(?m)^\|.*[^|\n]$|[.;] - (?=[*`A-Z]).*$", text) == []
+
+
 def test_dead_links_and_wrong_anchors_are_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     (tmp_path / "other.md").write_text("# A heading: `code`, twice\n\n# A heading: `code`, twice\n")
