@@ -83,9 +83,9 @@ class Config:
     * `distributed_shared_memory` (bool): whether processes of one host wait for each other, and add big arrays, through
       shared memory; read by `distributed.initialize`. If it is False in any of them, they use MPI only.
     * `flight_record_dir` (str or None): folder in which the processes of a job record their last operations (see
-      `artifex_devices flight-record`); None for no record. Read by `distributed.initialize`, of the first process of
-      each host. The default is ARTIFEX_FLIGHT_RECORD_DIR ("off" is None), or a folder
-      of the user in that of temporary files.
+      `artifex_devices flight-record`), or None to record nothing. `distributed.initialize` uses the value of the first
+      process of each host. The default is ARTIFEX_FLIGHT_RECORD_DIR ("off" means None), or a folder of the user in
+      the folder of temporary files.
     * Options of JAX's compiler, such as `jax_disable_jit` and `jax_compilation_cache_dir`: recorded, without effect.
       Options for a check that does not exist here, such as `jax_debug_nans`, are refused with the reason.
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy's namespace with creation functions that place their results: `from artifex_devices import numpy as jnp`.
 
-`array`, `zeros`, `arange` and the other functions of `__all__` return Arrays, as those of `jax.numpy`, and take
+`array`, `zeros`, `arange` and the other functions of `__all__` return Arrays, as in `jax.numpy`, and take
 `device=` or `out_sharding=`. Every other public name is NumPy's own: functions compute on the devices of Arrays, and
 return ndarrays for ndarrays. Dtypes are NumPy's: `jnp.zeros(3)` has float64, unless `jax_enable_x64` is off.
 

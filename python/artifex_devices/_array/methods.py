@@ -2,7 +2,7 @@
 """The methods and properties of Array that are written in Python, apart from its operators.
 
 Most of them call NumPy's function of the same name, which NumPy hands to `_array_ops`. All other methods import their
-implementation when they are called, because most programs need few of them.
+implementation when they are called, because most programs use only a few.
 """
 
 # NumPy's stubs know ndarrays only.

@@ -276,7 +276,7 @@ def array_from_local_data(
     """Creates an Array over several processes from this process's part; `name` is the leaf's, for messages.
 
     In each dimension `data` has either all elements, or this process's parts in order. global_shape may be None where
-    `data` determines it. Raises ValueError if sizes do not fit, or if this process has none of the devices.
+    `data` determines it. Raises ValueError if sizes do not fit, or if no device of the sharding is of this process.
     """
     value = np.asarray(data)
     if not sharding.has_addressable_devices:

@@ -18,8 +18,8 @@ from artifex_devices._core import AxisType, Device, Mesh, NamedSharding, Partiti
 def from_jax(operation: str, value: Any) -> Any:
     """Returns our counterpart of a value of JAX, and every other value unchanged.
 
-    A device becomes the one of this world that has its id; the memory kind of a sharding is "device"
-    for JAX's default on CPUs, "unpinned_host".
+    A device becomes the device of this world with the same id. The memory kind "unpinned_host", JAX's default on
+    CPUs, becomes "device".
 
     Raises:
         ValueError: The world has no device of an id.

@@ -109,7 +109,7 @@ def _device_named(name: str | int) -> str:
     is_known = platform in ("cpu", "gpu")
     client = internal.client_of_platform(platform) if is_known else internal.current_client()
     if client is None:
-        return "ad.devices()[0]; this world has no GPU: `with ad.simulate(8, platform='gpu'):` opens one that has"
+        return "ad.devices()[0]; this world has no GPU; to simulate GPUs: `with ad.simulate(8, platform='gpu'):`"
     index = int(number) if number.isdecimal() and int(number) < client.device_count() else 0
     code = f"ad.devices({repr(platform) if is_known else ''})[{index}]"
     return (

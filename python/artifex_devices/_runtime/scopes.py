@@ -52,7 +52,8 @@ class transfer_guard_host_to_device(_Guard):  # noqa: N801 - used like a functio
     """Guards transfers from the host to a device in a `with` block or a decorated function; see `transfer_guard`.
 
     Args:
-        level: "allow", "log", "disallow", "log_explicit", "disallow_explicit", or None for the process's setting.
+        level: "allow", "log", "disallow", "log_explicit", "disallow_explicit", or None to use the setting of
+            the process.
 
     Raises:
         ValueError: `level` is not one of these.
@@ -111,7 +112,8 @@ class transfer_guard(_Guard):  # noqa: N801
 
     Args:
         level: "allow" (the default); "log" or "disallow" for implicit transfers; "log_explicit" or "disallow_explicit"
-            for explicit ones too; None for the process's setting. The logger is "artifex_devices", the level warning.
+            for explicit ones too; None to use the setting of the process. The logger is "artifex_devices", the level
+            warning.
 
     Raises:
         ValueError: `level` is not one of these.

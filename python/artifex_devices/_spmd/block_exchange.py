@@ -119,8 +119,8 @@ class PayloadBlocks:
         self._padding = [bytes(size - leaf.nbytes) for size, leaf in zip(sizes, template, strict=True)]
         self._leaves = [(leaf.shape, leaf.dtype, offset) for leaf, offset in zip(template, offsets, strict=True)]
         self._mine = [across.slots.index(across.groups[number].here[member]) for number, member in owned[me]]
-        # Of each group: the source of each member's block, which is a position in this process or the place of another
-        # process and where the block begins in its payload; and the results of this process, by position.
+        # For each group: the source of each member's block, and the results of this process, by position. A source is a
+        # position in this process, or the place of another process and the begin of the block in its payload.
         starts = {
             each: (across.processes.index(process), i * member_bytes)
             for process, members in owned.items()

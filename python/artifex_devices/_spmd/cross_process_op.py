@@ -22,7 +22,7 @@ class CrossProcessOp(NamedTuple):
     # finish(index, blocks): its result, or None for the function that computes a group in one process.
     finish: Callable[[int, list[Leaves]], Leaves] | None = None
     reduction: str = ""  # "sum", "prod", "max" or "min", where all blocks are combined into one
-    # share(total, size): the part of the sum, which the caller owns, that each member gets.
+    # share(total, size): the parts of the sum that the members get. The caller owns the sum.
     share: Callable[[Leaves, int], Sequence[Leaves]] = lambda total, size: [total] * size
     by_rows: bool = False  # `share` divides the leading dimension equally, also the rows of some members
     is_shared: bool = False  # all members get the same arrays

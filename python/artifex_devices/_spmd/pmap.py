@@ -97,7 +97,7 @@ def pmap(
     for argument, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for path, axis in tree_util.tree_leaves_with_path(axes, _is_axis):
             if not _is_axis(axis):
-                name, expected = f"{argument}{tree_util.keystr(path)}", "an int, None or a tree of these"
+                name, expected = f"{argument}{tree_util.keystr(path)}", "an int, None, or a tree of ints and None"
                 raise wrong_type(operation, name, axis, expected, "write the dimension's number")
     mapped = _Pmapped(
         fun,

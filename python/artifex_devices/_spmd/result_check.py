@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check at the end of a mapped call that all processes return the same, or learn that one of them does not."""
+"""The check at the end of a mapped call: if the results of the processes differ, every process raises an error."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ class _ShardMapped:
         return run_prepared(self.operation, self.f, prepared, leaves, treedef, self.executor)
 
     def _mesh_of(self, leaves: object) -> Mesh:
-        """Returns the mesh of a call: mesh=, or the context's mesh; raises an error if both are there and differ."""
+        """Returns the mesh of a call: mesh=, or the context's mesh; raises an error if the two differ."""
         mesh = self.mesh
         if mesh is not None:
             if mesh.empty:
@@ -337,7 +337,7 @@ def smap(
         out_specs: As in shard_map; not together with axis_name.
         check_rep: As in shard_map.
         in_axes: Dimension of each argument that is sharded over the axis: an int, None (replicated), or a tuple with a
-            tree of these for each argument. It may be left out where the axis is Explicit.
+            tree of ints and None for each argument. It may be left out where the axis is Explicit.
         out_axes: Dimension along which the results are put together; an int, None (equal on all devices) or a tree of
             ints and None that is a prefix of the result of f.
         axis_name: Name of the axis; along the other axes of the mesh the body sees complete blocks.
@@ -371,7 +371,7 @@ def smap(
     if in_specs is not UNSPECIFIED or out_specs is not UNSPECIFIED:
         raise TypeError("smap: in_specs and out_specs came with axis_name; expected in_axes and out_axes; use these")
     if out_axes is UNSPECIFIED:
-        raise TypeError("smap: out_axes is missing; expected an int, None or a tree of these; write out_axes=0")
+        raise TypeError("smap: out_axes is missing; expected an int, None, or a tree of them; write out_axes=0")
     if isinstance(axis_name, (list, tuple)):
         fix = "call smap once for each axis, or use shard_map"
         raise wrong_type("smap", "axis_name", axis_name, "the name of one axis", fix)

@@ -251,7 +251,7 @@ class Search:
 
 
 def largest_true(holds: Callable[[int], bool], low: int, beyond: int) -> int:
-    """Finds by bisection the largest number in `range(low, beyond)` that meets a condition."""
+    """Finds by bisection the largest number in `range(low, beyond)` that satisfies a condition."""
     while beyond - low > 1:
         middle = (low + beyond) // 2
         low, beyond = (middle, beyond) if holds(middle) else (low, middle)

@@ -112,7 +112,7 @@ def time_cases(
     """Times all cases in turn, `rounds` times. A slow phase of the machine then affects all of them.
 
     Each round places a new input, runs the call once untimed, and then times `repeats` of it. Results are released
-    before the next call, which reuses their memory. Returns the seconds of each case, in order.
+    first, so that each call reuses the memory of the call before. Returns the seconds of each case, in order.
     """
     seconds: list[list[float]] = [[] for _ in cases]
     for _, (number, case) in itertools.product(range(rounds), enumerate(cases)):

@@ -26,7 +26,9 @@ _LARGE_REPEATS = 7
 
 
 def measure_processes(largest_bytes: int) -> ProcessLink | None:
-    """Measures latencies and rates with blocks up to `largest_bytes`, the same in all processes; None for one process.
+    """Measures latencies and rates with blocks up to `largest_bytes`, the same in all processes.
+
+    Returns None in a job of one process.
 
     Raises:
         CollectiveError: Another process ran another collective, or has ended.

@@ -3,7 +3,7 @@
 
 A command is a module of this package with `SUMMARY`, `DESCRIPTION`, `EXAMPLES`, `add_arguments(parser)` and
 `run(arguments)`, which returns the exit code. To add a command, add its name to `COMMANDS`. Such a module imports only
-modules that load fast; `run` imports the others that its command uses.
+modules that load fast; `run` imports the rest.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate", "checkpo
 
 _EXIT_CODES = """\
 exit codes:
-  0    done; nothing that needs attention
-  1    done, and something needs attention (see --help of the command)
-  2    the command was not understood, or a file that it names cannot be read
-  3    it failed for another reason, which is on standard error
-  130  Ctrl-C
-  141  the reader of standard output has closed it (`| head`)
+  0    success
+  1    success, but something needs attention (see the command's --help)
+  2    the command was not understood, or a file it names cannot be read
+  3    the command failed; standard error has the reason
+  130  interrupted by Ctrl-C
+  141  the reader of standard output closed it (`| head`)
 """
 
 _EXAMPLES = """\
 examples:
-  artifex_devices info                              the devices that programs get here
-  artifex_devices topology --machine "numa:2 pu:4"  devices of a machine that you do not own
-  artifex_devices doctor                            facts about this machine, and what to repair
+  artifex_devices info                              show the devices of this machine
+  artifex_devices topology --machine "numa:2 pu:4"  show a machine that you do not own
+  artifex_devices doctor                            check this machine and suggest repairs
   artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
-                                                    how a mesh maps to a described cluster
-  artifex_devices flight-record                     where the processes of a job hang
-  artifex_devices topology --help                   options and examples of one command
+                                                    show how a mesh maps to a cluster
+  artifex_devices flight-record                     find out where a job hangs
+  artifex_devices topology --help                   show the options of one command
 """
 
 
@@ -71,7 +71,7 @@ def make_parser() -> Parser:
         formatter_class=HelpText,
     )
     parser.add_argument("--version", action="version", version=artifex_devices.__version__)
-    cmake_help = "print the folder for CMake's artifex_devices_DIR, to use the C++ library, and end"
+    cmake_help = "print the folder for CMake's artifex_devices_DIR, to use the C++ library, and exit"
     parser.add_argument("--cmake-dir", action="store_true", help=cmake_help)
     commands = parser.add_subparsers(title="commands", metavar="<command>", dest="command")
     for name in COMMANDS:

@@ -18,29 +18,29 @@ from artifex_devices.command_line.console import UsageError
 
 SUMMARY = "recommend a batch size, check one, or measure your function"
 DESCRIPTION = """\
-recommend  sizes for a hardware, from a built-in table or from published numbers, and what memory allows
-validate   whether a batch size is good for a hardware
-measure    the throughput knee and the memory bound of your own function on this machine"""
+recommend  recommend sizes for a chip from a built-in table or published numbers, limited by memory
+validate   check whether a batch size is good for a chip
+measure    find the throughput knee and the memory limit of your own function on this machine"""
 EXAMPLES = """\
 examples:
-  artifex_devices batch recommend                     for this hardware
+  artifex_devices batch recommend                     for this machine
   artifex_devices batch recommend --hardware h100 --bytes-per-example 4MB --free-bytes 80GB
-  artifex_devices batch recommend --hardware "NVIDIA H200"  a chip of the catalogue that is not in the table
+  artifex_devices batch recommend --hardware "NVIDIA H200"  for a chip that only the catalogue has
   artifex_devices batch validate 256 --hardware a100
-  artifex_devices batch measure train.py:step         with make_batch(size) of the same file
-  artifex_devices batch measure --help                how to write step and make_batch
+  artifex_devices batch measure train.py:step         uses make_batch(size) of the same file
+  artifex_devices batch measure --help                shows how to write step and make_batch
 
-exit codes: 0 done; 1 needs attention (validate: the size is not good; measure: confidence is low);
-            2 not understood, or the function was not found; 3 your function failed; others as for every command
+exit codes: 0 success; 1 the size is not good (validate) or the confidence is low (measure);
+            2 usage error, or the function was not found; 3 your function failed; other codes: artifex_devices --help
 """
 
 _RECOMMEND = """\
-Sizes from a built-in table; for other chips of the catalogue, sizes that follow from their published FLOP/s and memory
-bandwidth."""
+Recommends batch sizes from a built-in table. For other chips of the catalogue, it computes them from published FLOP/s
+and memory bandwidth."""
 _MEASURE = """\
-Calls your function on batches of growing size and finds the smallest that reaches a share of its best throughput, and
-how large a batch memory allows. It makes no batch that it predicts not to fit. It runs the file or module that you
-name, so name only trusted code.
+Calls your function on batches of growing size. Finds the smallest batch that reaches a share of the best throughput,
+and the largest batch that fits in memory. It never creates a batch that it predicts not to fit. It runs the file or
+module that you name, so only name code that you trust.
 
   def make_batch(size):    # train.py: returns a batch of that many examples
       return np.ones((size, 784), np.float32)
@@ -54,53 +54,52 @@ examples:
   artifex_devices batch measure package.train:step package.data:make_batch --max-seconds 60
   JAX_NUM_CPU_DEVICES=8 artifex_devices batch measure train.py:step --multiple-of 8 --json > found.json
 
-exit codes: 0 done; 1 done, and the confidence is low (the notes say why); 2 the function was not found, or an option
-            is out of range; 3 the function failed; others as for every command (artifex_devices --help)
+exit codes: 0 success; 1 the confidence is low (the notes say why); 2 the function was not found, or an option is out
+            of range; 3 the function failed; other codes: artifex_devices --help
 """
 _SOURCE = "built-in table"
 _DERIVED_SOURCE = "derived from published FLOP/s and memory bandwidth"
 _TYPES = ("tpu_v5e", "tpu_v5p", "tpu_v4", "h100", "a100", "v100", "cpu", "unknown")
-_JUDGES = "Compares a batch size with the sizes of `recommend`; 1 if it is not good."
+_JUDGES = "Compares a batch size with the recommended sizes. The exit code is 1 if the size is not good."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the three subcommands and their options."""
     actions = parser.add_subparsers(title="what to do", metavar="<what>", dest="action", required=True)
-    recommend = console.add_parser(actions, "recommend", "sizes for a hardware", _RECOMMEND, run_action=_recommend)
-    validate = console.add_parser(actions, "validate", "is this size good?", _JUDGES, run_action=_validate)
-    validate.add_argument("size", type=console.count_of, metavar="SIZE", help="examples in a batch")
-    validate.add_argument("--strict", action="store_true", help="a size below the critical one is not good either")
+    recommend = console.add_parser(actions, "recommend", "recommend sizes", _RECOMMEND, run_action=_recommend)
+    validate = console.add_parser(actions, "validate", "check a size", _JUDGES, run_action=_validate)
+    validate.add_argument("size", type=console.count_of, metavar="SIZE", help="number of examples in a batch")
+    validate.add_argument("--strict", action="store_true", help="also fail for sizes below the critical batch size")
     for part in (recommend, validate):
         add = part.add_argument
         names = f"{', '.join(_TYPES)}; or a chip of the catalogue, such as H200 or 'TPU v6e'"
-        add("--hardware", metavar="NAME", help=f"{names}; this machine's if not given")
-        each = "on the device, activations included: 4000000, 4MB, 4MiB"
+        add("--hardware", metavar="NAME", help=f"{names} (default: this machine)")
+        each = "bytes of an example on the device, with activations: 4000000, 4MB, 4MiB"
         add("--bytes-per-example", type=console.bytes_of, metavar="BYTES", help=each)
-        add(
-            "--state-bytes", type=console.bytes_of, default=0, metavar="BYTES", help="without the batch: parameters ..."
-        )
-        add("--free-bytes", type=console.bytes_of, metavar="BYTES", help="free memory; of this device if not given")
-        add("--json", action="store_true", help="the same as JSON")
+        state = "bytes that do not depend on the batch, such as parameters (default: 0)"
+        add("--state-bytes", type=console.bytes_of, default=0, metavar="BYTES", help=state)
+        add("--free-bytes", type=console.bytes_of, metavar="BYTES", help="free memory (default: of this device)")
+        add("--json", action="store_true", help="print JSON")
 
     summary = "measure your own function"
     measure = console.add_parser(actions, "measure", summary, _MEASURE, _MEASURE_EXAMPLES, run_action=_measure)
     add = measure.add_argument
-    add("step", metavar="STEP", help="the function: module:function or path/to/file.py:function")
-    other = "makes a batch of a size; by default make_batch of the file of STEP"
+    add("step", metavar="STEP", help="the function to measure: module:function or path/to/file.py:function")
+    other = "function that creates a batch of a given size (default: make_batch in the file of STEP)"
     add("make_batch", metavar="MAKE_BATCH", nargs="?", help=other)
     add("--target", type=float, default=0.9, metavar="SHARE", help="share of the best throughput (default: 0.9)")
-    add("--json", action="store_true", help="all that was found, as JSON")
-    add("--quiet", action="store_true", help="show no probes while it runs (they are on standard error)")
+    add("--json", action="store_true", help="print all results as JSON")
+    add("--quiet", action="store_true", help="do not show progress on standard error")
     add = measure.add_argument_group("sizes and limits").add_argument
-    multiple = "sizes are multiples of N, say of the mesh's data axis"
+    multiple = "only try multiples of N, such as the size of the mesh's data axis"
     add("--multiple-of", type=console.count_of, default=1, metavar="N", help=multiple)
-    add("--min", type=console.count_of, metavar="N", help="the first size; it is run without a prediction")
-    add("--max", type=console.count_of, default=1 << 20, metavar="N", help="the largest size (default: 1048576)")
-    add("--max-seconds", type=float, default=30.0, metavar="S", help="time for it all (default: 30)")
+    add("--min", type=console.count_of, metavar="N", help="first size; it runs without a memory prediction")
+    add("--max", type=console.count_of, default=1 << 20, metavar="N", help="largest size (default: 1048576)")
+    add("--max-seconds", type=float, default=30.0, metavar="S", help="time limit in seconds (default: 30)")
     share = "share of free memory to use (default: 0.9)"
     add("--memory-fraction", type=float, default=0.9, metavar="SHARE", help=share)
-    add("--warmup-calls", type=int, default=1, metavar="N", help="calls on each size that are not timed (default: 1)")
-    add("--new-batches", action="store_true", help="a new batch for each call, for steps that donate or change it")
+    add("--warmup-calls", type=int, default=1, metavar="N", help="untimed calls for each size (default: 1)")
+    add("--new-batches", action="store_true", help="create a batch for each call, for steps that donate or change it")
 
 
 def run(arguments: argparse.Namespace) -> int:

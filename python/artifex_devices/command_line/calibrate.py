@@ -9,18 +9,18 @@ from functools import partial
 
 from artifex_devices.command_line.console import ATTENTION, OK, count_of, terminal_width, write_json, write_text
 
-SUMMARY = "seconds of this machine's own copies and collectives: measured, stored and checked"
+SUMMARY = "measure the copies and collectives of this machine, and check the fitted model"
 DESCRIPTION = """\
 Measures copies and collectives of CPU devices, fits the model that plan_reshard(calibration=) uses, and
-stores it for this machine. Takes some 10 s, with --check some 20 s more; best while nothing else runs."""
+stores it for this machine. This takes about 10 s, or 30 s with --check. Run it while the machine is idle."""
 EXAMPLES = """\
 examples:
-  artifex_devices calibrate                      the stored calibration of this machine, or a new one
-  artifex_devices calibrate --refresh --check    measured now, and a table of predicted against measured
-  artifex_devices calibrate --check --json       the same as JSON, with the calibration
+  artifex_devices calibrate                      print the stored calibration, or measure a new one
+  artifex_devices calibrate --refresh --check    measure now, and compare predictions with measurements
+  artifex_devices calibrate --check --json       print the calibration and the comparison as JSON
 
-exit codes: 0 done; 1 the machine was busy, or the median error of the check is above 20 % from 64 MiB on; others as for
-every command (artifex_devices --help)
+exit codes: 0 success; 1 the machine was busy, or the median error of the check is above 20 % for 64 MiB or more;
+            other codes: artifex_devices --help
 """
 
 _MOST_ERROR = 0.2
@@ -28,15 +28,15 @@ _MOST_ERROR = 0.2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds --refresh, --check, --rounds and --json."""
-    parser.add_argument("--refresh", action="store_true", help="measure now, whatever is kept")
-    parser.add_argument("--check", action="store_true", help="predict reshards and collectives, measure them, compare")
+    parser.add_argument("--refresh", action="store_true", help="measure now, even if a calibration is stored")
+    parser.add_argument("--check", action="store_true", help="compare predicted with measured reshards and collectives")
     parser.add_argument(
         "--rounds",
         type=partial(count_of, most=100),
-        help="turns of each thing that is measured (calibration 10, check 3); "
-        "measured again if the stored calibration had fewer; 1 or 2 cannot show whether the machine was busy",
+        help="repetitions of each measurement (default: 10 to calibrate, 3 to check); "
+        "a stored calibration with fewer is replaced; with 1 or 2 a busy machine goes unnoticed",
     )
-    parser.add_argument("--json", action="store_true", help="all figures as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

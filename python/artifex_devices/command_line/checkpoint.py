@@ -9,36 +9,36 @@ from functools import partial
 
 from artifex_devices.command_line.console import OK, add_parser, count_of, usage_errors, write_json, write_text
 
-SUMMARY = "the contents of checkpoints and safetensors files, and copies in another number of files"
+SUMMARY = "list checkpoints and safetensors files, or convert them to another number of files"
 DESCRIPTION = """\
-info        names, dtypes, shapes, stored parts and bytes; no array is read and no device is used
-convert     a checkpoint in another number of files, from files of any program that can be restored"""
+info        list names, dtypes, shapes, stored parts and bytes, without reading arrays or using devices
+convert     write a checkpoint as another number of files; the source may come from any program"""
 EXAMPLES = """\
 examples:
-  artifex_devices checkpoint info runs/1/1000            a table
-  artifex_devices checkpoint info runs/1/1000 --json     everything, with the place of each part
-  artifex_devices checkpoint info model.safetensors      one file, or a folder of any program
-  artifex_devices checkpoint convert runs/1/1000 whole   all arrays in one file
+  artifex_devices checkpoint info runs/1/1000            print a table
+  artifex_devices checkpoint info runs/1/1000 --json     print everything, with the position of each part
+  artifex_devices checkpoint info model.safetensors      list one file, or a folder that any program wrote
+  artifex_devices checkpoint convert runs/1/1000 whole   put all arrays in one file
   artifex_devices checkpoint convert model parts --files 8
 
-exit codes: 0 done; 2 there is no checkpoint, it is damaged, or the target cannot be written;
-            others as for every command
+exit codes: 0 success; 2 there is no checkpoint, it is damaged, or the target cannot be written;
+            other codes: artifex_devices --help
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the subcommands and their options."""
     actions = parser.add_subparsers(title="what to do", metavar="<what>", dest="action", required=True)
-    info = add_parser(actions, "info", "a table of arrays and values", "Lists a checkpoint.", EXAMPLES, run=_info)
+    info = add_parser(actions, "info", "list arrays and values", "Lists a checkpoint.", EXAMPLES, run=_info)
     info.add_argument("path", metavar="PATH", help="folder of a checkpoint, one safetensors file, or an index")
-    info.add_argument("--json", action="store_true", help="everything as JSON")
-    text = "Copies a checkpoint piece by piece; no array is in memory as a whole."
-    convert = add_parser(actions, "convert", "a copy in another number of files", text, EXAMPLES, run=_convert)
+    info.add_argument("--json", action="store_true", help="print everything as JSON")
+    text = "Copies a checkpoint piece by piece, so arrays may be larger than memory."
+    convert = add_parser(actions, "convert", "copy to another number of files", text, EXAMPLES, run=_convert)
     convert.add_argument("source", metavar="SOURCE", help="folder of a checkpoint, one safetensors file, or an index")
     convert.add_argument("target", metavar="TARGET", help="folder of the new checkpoint")
-    convert.add_argument("--files", type=partial(count_of, most=99_999), default=1, help="number of files (default 1)")
+    convert.add_argument("--files", type=partial(count_of, most=99_999), default=1, help="number of files (default: 1)")
     convert.add_argument("--overwrite", action="store_true", help="replace a checkpoint at TARGET")
-    convert.add_argument("--json", action="store_true", help="the contents of the new checkpoint as JSON")
+    convert.add_argument("--json", action="store_true", help="print the contents of the new checkpoint as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

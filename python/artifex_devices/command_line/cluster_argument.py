@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 CLUSTER_FORMS = """\
 clusters:
-  "tpu v5e 4x4", "tpu v5p 8x8x16 slices=2"          v4, v5e, v5p, v6e or 7x; chips along each axis
-  "dgx h100 nodes=64", "nvl72 racks=2", "mi300x"    also network_bandwidth= bytes/s of a GPU
-  "gpus h200 nodes=2 chips_per_node=4"              any GPU of the catalogue; all presets: host_memory= bytes
-  lab.toml                                          a file (docs/how_to/describe_a_cluster.md)
-  "node.xml nodes=16 bandwidth=4e11"                an hwloc file of one node; also latency=, network_bandwidth=,
+  "tpu v5e 4x4", "tpu v5p 8x8x16 slices=2"          v4, v5e, v5p, v6e or 7x, and the chips along each axis
+  "dgx h100 nodes=64", "nvl72 racks=2", "mi300x"    optional: network_bandwidth= (bytes/s of a GPU)
+  "gpus h200 nodes=2 chips_per_node=4"              any GPU of the catalogue; all presets take host_memory= (bytes)
+  lab.toml                                          cluster file (docs/how_to/describe_a_cluster.md)
+  "node.xml nodes=16 bandwidth=4e11"                hwloc file of one node; optional: latency=, network_bandwidth=,
                                                     network_latency=
-  here, or no --cluster                             this machine; with --measured its measured FLOP/s and bytes/s;
-                                                    "here latency=1e-6"
+  here, or no --cluster                             this machine; optional: "here latency=1e-6", and --measured for
+                                                    its measured FLOP/s and bytes/s
 """
 
 _COUNT, _RATE = "a whole number", "a number"
@@ -53,10 +53,10 @@ _FORMS = {name: name for name in _PRESETS} | {
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Adds --cluster and --measured."""
-    cluster = "such as 'tpu v5e 4x4' or a file (--help-all shows all forms); this machine by default"
+    cluster = "cluster such as 'tpu v5e 4x4', or a file; --help-all shows all forms (default: this machine)"
     parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help=cluster)
-    rates = "from measure_roofline(), stored or measured now, in a few seconds"
-    measured_help = f"this machine with its FLOP/s (float32) and bytes/s: {rates}"
+    rates = "stored by measure_roofline(), or measured now in a few seconds"
+    measured_help = f"use this machine's measured FLOP/s (float32) and bytes/s, {rates}"
     parser.add_argument("--measured", action="store_true", help=measured_help)
 
 

@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
         for part in without_details(self.epilog or "", examples):
             formatter.add_text(part)
         if not more:
-            formatter.add_text(f"everything: {self.prog} --help-all")
+            formatter.add_text(f"all options and examples: {self.prog} --help-all")
         return formatter.format_help()
 
     def error(self, message: str) -> NoReturn:
@@ -133,8 +133,8 @@ def add_parser(
 def add_output(parser: argparse._ActionsContainer, picture: str) -> argparse._MutuallyExclusiveGroup:
     """Adds --json and --svg, which exclude each other; returns their group, for other forms of output."""
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="all that is known, as JSON")
-    svg_help = f"{picture} as SVG, to standard output without FILE"
+    form.add_argument("--json", action="store_true", help="print everything as JSON")
+    svg_help = f"draw {picture} as SVG (default FILE: standard output)"
     form.add_argument("--svg", metavar="FILE", nargs="?", const="-", help=svg_help)
     return form
 

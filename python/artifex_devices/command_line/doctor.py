@@ -16,34 +16,34 @@ from artifex_devices.command_line.console import ATTENTION, OK, has_signs, termi
 if TYPE_CHECKING:
     from artifex_devices.doctor import Fact, Report, Section
 
-SUMMARY = "examines machine, limits, memory, BLAS, MPI and GPUs, and says what to repair"
+SUMMARY = "check machine, limits, memory, BLAS, MPI and GPUs, and suggest repairs"
 DESCRIPTION = """\
-Examines the machine and what this process may use of it: topology, affinity, control groups, NUMA policy, huge pages,
-limits, BLAS, MPI, GPU libraries, versions, environment variables. Each value is followed by where it is from: a file,
+Checks the machine and the part of it that this process may use: topology, affinity, control groups, NUMA policy, huge
+pages, limits, BLAS, MPI, GPU libraries, versions, environment variables. Each value is followed by its source: a file,
 a call, a library or a measurement. Each finding states its cost and the repair. The command changes nothing, starts no
 program and does not initialize MPI."""
 EXAMPLES = """\
 examples:
-  artifex_devices doctor                           all of it
-  artifex_devices doctor --no-measure              without the measurements, which take some seconds
-  artifex_devices doctor --json > report.json      for programs and for bug reports
+  artifex_devices doctor                           check everything
+  artifex_devices doctor --no-measure              skip the measurements, which take some seconds
+  artifex_devices doctor --json > report.json      write a report for programs and bug reports
   artifex_devices doctor --json | python -c \\
     "import json, sys; print([f['id'] for f in json.load(sys.stdin)['findings']])"
-  artifex_devices doctor --schema                  the JSON schema of that document
+  artifex_devices doctor --schema                  print the JSON schema of the report
   artifex_devices doctor --no-measure --strict >/dev/null || echo "look at this machine first"
 
 exit codes: 0 no finding needs attention; 1 a finding needs attention (with --strict: any finding);
-others as for every command (artifex_devices --help)
+            other codes: artifex_devices --help
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds --json, --schema, --strict and --no-measure."""
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="the report as JSON")
-    form.add_argument("--schema", action="store_true", help="print the JSON schema of the report and end")
-    parser.add_argument("--strict", action="store_true", help="hints count for the exit code too")
-    parser.add_argument("--no-measure", action="store_true", help="measure nothing")
+    form.add_argument("--json", action="store_true", help="print the report as JSON")
+    form.add_argument("--schema", action="store_true", help="print the JSON schema of the report and exit")
+    parser.add_argument("--strict", action="store_true", help="let hints affect the exit code too")
+    parser.add_argument("--no-measure", action="store_true", help="skip the measurements")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -90,7 +90,7 @@ def report_lines(report: Report, width: int) -> list[str]:
 
 def _styled_lines(report: Report, width: int) -> Iterator[tuple[str, str]]:
     """Returns the lines of the report, with their styles on a terminal."""
-    begin = f"Examined {report.date}. Each value is followed by where it is from."
+    begin = f"Examined {report.date}. Each value is followed by its source."
     yield from ((line, "dim") for line in wrapped(begin, width))
     yield "", ""
     indent = min(_NAME_WIDTH + 3, width // 3 + 1)

@@ -12,29 +12,30 @@ from artifex_devices.command_line.console import ATTENTION, OK, count_of, usage_
 if TYPE_CHECKING:
     from artifex_devices._core.internal import FlightEvent
 
-SUMMARY = "the last operations of each process of a job that crashed or hangs"
+SUMMARY = "show the last operations of each process of a job that crashed or hangs"
 DESCRIPTION = """\
-Each process of a job records its last operations with other processes in a file, which outlives the process however it
-ends. Shows the last operation that all processes called, which processes did not call the next one, and the last
-operations of each process with their lines. A job that ends well removes its files; config.flight_record_dir is
-their folder."""
+Each process of a job records its last operations with other processes in a file that survives the process. This
+command shows the last operation that all processes called, which processes did not call the next operation, and the
+last operations of each process with their lines. A job that ends normally removes its files. They are in
+config.flight_record_dir."""
 EXAMPLES = """\
 examples:
-  artifex_devices flight-record                         the last job that ended badly, or that runs
+  artifex_devices flight-record                         show the last job that failed or still runs
   artifex_devices flight-record /tmp/.../20261124-093012-4711
-  artifex_devices flight-record --last 20               more operations of each process
-  artifex_devices flight-record --json                  all operations that are there
+  artifex_devices flight-record --last 20               show more operations of each process
+  artifex_devices flight-record --json                  print all recorded operations
 
-exit codes: 0 all processes called the same operations; 1 some process is behind or called another one; 2 the record is
-            missing or damaged; others as for every command
+exit codes: 0 all processes called the same operations; 1 some process is behind or called another operation;
+            2 the record is missing or damaged; other codes: artifex_devices --help
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    parser.add_argument("folder", metavar="DIR", nargs="?", help="folder of a job, by default that of the last one")
-    parser.add_argument("--last", type=partial(count_of, most=1024), default=5, help="operations of each (default 5)")
-    parser.add_argument("--json", action="store_true", help="everything as JSON")
+    parser.add_argument("folder", metavar="DIR", nargs="?", help="folder of a job (default: the last job)")
+    last = "number of operations to show for each process (default: 5)"
+    parser.add_argument("--last", type=partial(count_of, most=1024), default=5, help=last)
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

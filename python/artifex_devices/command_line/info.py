@@ -7,24 +7,24 @@ import argparse
 
 from artifex_devices.command_line import console, topology
 
-SUMMARY = "the devices that programs get here"
-DESCRIPTION = f"""\
-Prints {SUMMARY}, as print_device_info() knows them.
-Backend, counts and default device are the runtime's; Device Type, CUDA Version and Compute Capability are the
-detector's word; a note says where the two differ. `topology` gives the CPUs and memory of each device."""
+SUMMARY = "show the devices that programs get on this machine"
+DESCRIPTION = """\
+Shows the devices that programs get on this machine, like print_device_info().
+The runtime reports backend, counts and default device. The detector reports Device Type, CUDA Version and Compute
+Capability. A note says where the two differ. To see the CPUs and memory of each device, use `topology`."""
 EXAMPLES = """\
 examples:
   artifex_devices info
   artifex_devices info --json
-  JAX_NUM_CPU_DEVICES=8 artifex_devices info     with 8 CPU devices
+  JAX_NUM_CPU_DEVICES=8 artifex_devices info     use 8 CPU devices
 
-exit codes: 0 done; others as for every command (artifex_devices --help)
+exit codes: 0 success; other codes: artifex_devices --help
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds --json."""
-    parser.add_argument("--json", action="store_true", help="the same as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from artifex_devices.mesh_utils.explanation import AxisExplanation, MeshExplanation
 
 
-SUMMARY = "costs of meshes, reshards, collectives and steps of models on any cluster"
+SUMMARY = "estimate meshes, reshards, collectives and steps of models on any cluster"
 DESCRIPTION = """\
-mesh        placement of a mesh's axes on the network, and their bandwidth
-reshard     steps, bytes, memory and seconds from one sharding to another
-collective  seconds of one collective, by each algorithm that the network allows
-step        memory, seconds, collectives and bounds of a step of a model that rules shard over a mesh
-suggest     the best meshes and rules for a model, by an exhaustive search
-train       memory and seconds of a training run with pipelines, ZeRO and recomputation; --search finds the best"""
+mesh        show where a mesh's axes are placed on the network, and their bandwidth
+reshard     list the steps, bytes, memory and seconds from one sharding to another
+collective  estimate the seconds of a collective with each algorithm that the network allows
+step        estimate memory, seconds, collectives and bounds of a model's step, sharded by your rules
+suggest     find the best meshes and rules for a model by an exhaustive search
+train       estimate a training run with pipelines, ZeRO and recomputation; --search finds the best configuration"""
 EXAMPLES = f"""\
 examples:
   artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
@@ -36,13 +36,13 @@ examples:
   artifex_devices plan collective all_reduce 1GB slice,chip --cluster "dgx h100 nodes=4"
   artifex_devices plan suggest llama-2-7b --batch 256 --sequence 4096 --cluster "tpu v5e 16x16"
   artifex_devices plan train llama-2-7b --batch 256 --sequence 4096 --cluster "dgx h100 nodes=4" --search
-  artifex_devices plan reshard --help                 options of one of them
+  artifex_devices plan reshard --help                 show the options of one subcommand
   artifex_devices plan mesh --cluster "tpu v5e 16x16" --mesh data=16,model=16 --svg mesh.svg
 
 {CLUSTER_FORMS}
-exit codes: 0 done; 1 done, but it does not fit (the torus has no such mesh; the reshard needs more than
-            --memory-limit, the model more than a device has); 2 usage error, or a file that cannot be read;
-            others as for every command
+exit codes: 0 success; 1 it does not fit (the torus has no such mesh; the reshard needs more than --memory-limit, or
+            the model more memory than a device has); 2 usage error, or a file cannot be read;
+            other codes: artifex_devices --help
 """
 
 _MESH_EXAMPLES = """\
@@ -57,7 +57,7 @@ _RESHARD_EXAMPLES = """\
   artifex_devices plan reshard "bfloat16[65536,65536]" x+y,_ _,x --cluster "dgx h100 nodes=2" --mesh x=2,y=8 \\
       --memory-limit 1GiB --way collectives
 
-specs: an axis for each dimension, axes joined by +, or _ for none: x,_  x+y,_; also P(x, None), P((x, y), None), P()
+specs: for each dimension an axis, axes joined by +, or _ for none: x,_  x+y,_; also P(x, None), P((x, y), None), P()
 """
 _COLLECTIVE_EXAMPLES = """\
   artifex_devices plan collective all_gather 33.6MB x --cluster "tpu v5e 4x4"
@@ -72,51 +72,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="what to plan", metavar="<what>", dest="action", required=True)
 
     codes = "1 this torus has no such mesh; 2 usage error"
-    mesh = _add(actions, "mesh", "the placement of a mesh on the network", _MESH_EXAMPLES, codes, _mesh)
+    mesh = _add(actions, "mesh", "show how a mesh is placed on the network", _MESH_EXAMPLES, codes, _mesh)
     add_cluster(mesh)
     add_mesh(mesh, required=True)
-    traffic = "bytes gathered over each axis, 0 for axes that are left out (default: 1 GiB over each)"
+    traffic = "bytes gathered over each axis, 0 for axes not listed (default: 1 GiB over each axis)"
     mesh.add_argument("--traffic", metavar="AXIS=BYTES,...", help=traffic)
     console.add_output(mesh, "the mesh on its network")
 
     codes = "1 no plan is within --memory-limit; 2 usage error"
-    reshard = _add(actions, "reshard", "the steps from one sharding to another", _RESHARD_EXAMPLES, codes, _reshard)
+    reshard = _add(actions, "reshard", "plan a reshard", _RESHARD_EXAMPLES, codes, _reshard)
     add = reshard.add_argument
     add("array", metavar="ARRAY", help="dtype and shape: bfloat16[4096,4096]")
-    add("source", metavar="FROM", help="spec before: x,_ or P(x, None)")
-    add("destination", metavar="TO", help="spec afterwards")
+    add("source", metavar="FROM", help="spec before the reshard: x,_ or P(x, None)")
+    add("destination", metavar="TO", help="spec after the reshard")
     add_cluster(reshard)
     add_mesh(reshard, required=True)
-    add("--way", choices=("copies", "collectives"), help="strategy (default: the faster one)")
-    add("--memory-limit", type=console.bytes_of, metavar="BYTES", help="maximum on each device: 16GiB")
-    console.add_output(reshard, "before and after, with the bytes between devices,")
+    add("--way", choices=("copies", "collectives"), help="strategy (default: the faster of the two)")
+    add("--memory-limit", type=console.bytes_of, metavar="BYTES", help="maximum memory per device: 16GiB")
+    console.add_output(reshard, "both shardings and the bytes between devices")
 
     codes = "2 usage error; 3 the cluster lacks a rate that is needed"
-    collective = _add(actions, "collective", "seconds of one collective", _COLLECTIVE_EXAMPLES, codes, _collective)
+    collective = _add(actions, "collective", "estimate a collective", _COLLECTIVE_EXAMPLES, codes, _collective)
     add = collective.add_argument
     ops = "all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, or permute with --perm"
     add("op", metavar="OP", help=ops)
-    add("nbytes", metavar="BYTES", type=console.bytes_of, help="of the global array of a group: 1GB, 1GiB")
-    add("axes", metavar="AXES", help="of the cluster (x,y,z of a torus, chip, slice), or of --mesh: x,y")
+    add("nbytes", metavar="BYTES", type=console.bytes_of, help="bytes of the global array of a group: 1GB, 1GiB")
+    add("axes", metavar="AXES", help="axes of the cluster (x,y,z of a torus, chip, slice) or of --mesh: x,y")
     add_cluster(collective)
     add_mesh(collective, required=False)
-    pairs = "of a permute: senders and receivers, as positions in a group: 0:1,1:2,2:0"
+    pairs = "for permute: senders and receivers, as positions in a group: 0:1,1:2,2:0"
     add("--perm", metavar="FROM:TO,...", help=pairs)
-    console.add_output(collective, "the mesh (of --mesh) on its network, with the groups of each axis,")
+    console.add_output(collective, "the mesh of --mesh on its network, with the groups of each axis,")
 
     codes = f"1 it does not fit in memory, or the torus has no such mesh; {codes}"
-    step = _add(actions, "step", "the costs of a step of a model", plan_model.STEP_EXAMPLES, codes, plan_model.run_step)
+    step = _add(actions, "step", "estimate a model's step", plan_model.STEP_EXAMPLES, codes, plan_model.run_step)
     plan_model.add_step(step)
-    console.add_output(step, "the roofline of a device with the step in it,")
+    console.add_output(step, "the step in the roofline of a device")
 
-    texts = ("the best meshes and rules for a model", plan_model.SUGGEST_EXAMPLES, codes)
+    texts = ("find the best meshes and rules for a model", plan_model.SUGGEST_EXAMPLES, codes)
     suggest = _add(actions, "suggest", *texts, plan_model.run_suggest)
     plan_model.add_suggest(suggest)
     console.add_output(suggest, "the mesh of the best option on its network")
 
     codes = "1 it does not fit in memory; 2 usage error; 3 the cluster lacks a rate that is needed"
     texts = (
-        "memory and seconds of a training run, and the best ways to spread it",
+        "estimate a training run, or find its best configuration",
         training_options.TRAIN_EXAMPLES,
         codes,
     )
@@ -125,7 +125,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add(actions: Any, name: str, summary: str, examples: str, codes: str, run_action: Any) -> argparse.ArgumentParser:
     description = f"{summary[0].upper()}{summary[1:]}."
-    epilog = f"examples:\n{examples}\n{CLUSTER_FORMS}\nexit codes: 0 done; {codes}; others as for every command\n"
+    exits = f"exit codes: 0 success; {codes}; other codes: artifex_devices --help\n"
+    epilog = f"examples:\n{examples}\n{CLUSTER_FORMS}\n{exits}"
     return console.add_parser(actions, name, summary, description, epilog, run_action=run_action)
 
 
@@ -233,9 +234,9 @@ def _collective(arguments: argparse.Namespace) -> int:
     cluster = read_cluster(arguments.cluster, arguments.measured)
     axes = tuple(axis.strip() for axis in arguments.axes.split(","))
     if arguments.mesh is None and (arguments.slices is not None or arguments.split or arguments.order != "jax"):
-        raise UsageError("--slices, --order and --split order the devices of a mesh; expected --mesh with them; add it")
+        raise UsageError("--slices, --order and --split order the devices of a mesh; they need --mesh; add it")
     if arguments.mesh is None and arguments.svg is not None:
-        raise UsageError("--svg draws the mesh of --mesh on its network; expected --mesh with it; add it")
+        raise UsageError("--svg draws a mesh on its network; it needs --mesh; add it")
     target = cluster if arguments.mesh is None else lay_mesh(cluster, arguments)
     perm = _perm(arguments)
     with console.usage_errors(ValueError):

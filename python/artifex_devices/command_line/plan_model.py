@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 MODEL_FORMS = """\
 models:
-  llama-2-7b, llama-3-8b, mixtral-8x7b, ...         published shapes (artifex_devices.models.SHAPES has all)
-  mine.toml                                         layers, embed, mlp, heads, kv_heads, head_dim, vocab; name, experts,
-                                                    experts_per_token
-  config.json                                       of a Hugging Face model, or the folder that has it
+  llama-2-7b, llama-3-8b, mixtral-8x7b, ...         published shapes (all: artifex_devices.models.SHAPES)
+  mine.toml                                         file with layers, embed, mlp, heads, kv_heads, head_dim, vocab;
+                                                    optional: name, experts, experts_per_token
+  config.json                                       file of a Hugging Face model, or its folder
 """
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     """Adds MODEL, the options that describe a step of it, and --cluster."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a published name such as llama-2-7b, a TOML file or a config.json")
+    add("model", metavar="MODEL", help="published name such as llama-2-7b, TOML file, or config.json")
     batch = "number of sequences in a step, over all devices"
     add("--batch", type=console.count_of, required=True, metavar="N", help=batch)
     add("--sequence", type=console.count_of, required=True, metavar="N", help="number of tokens in each sequence")
     add = parser.add_argument_group("step").add_argument
-    keep = "activations kept for the backward pass (default: products)"
+    keep = "activations to keep for the backward pass (default: products)"
     add("--keep", choices=("layers", "products", "all"), default="products", help=keep)
     add("--forward", action="store_true", help="plan a forward step (default: training with Adam)")
-    cache = "of a forward step: tokens whose keys and values exist already (decoding)"
+    cache = "for decoding with --forward: tokens whose keys and values are cached"
     add("--cache", type=console.count_of, metavar="N", help=cache)
-    add("--dtype", default="bfloat16", help="of parameters and activations (default: bfloat16)")
+    add("--dtype", default="bfloat16", help="dtype of parameters and activations (default: bfloat16)")
     add_cluster(parser)
 
 
@@ -160,11 +160,11 @@ def add_suggest(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `plan suggest`, except for the output."""
     _add_model(parser)
     add = parser.add_argument
-    add("--top", type=console.count_of, default=5, metavar="N", help="number of options (default: 5)")
-    add("--max-axes", type=console.count_of, default=2, metavar="N", help="maximum for a mesh, 1 to 4 (default: 2)")
-    add("--axes", metavar="LOGICAL,...", help="logical axes that rules may shard (default: all of products)")
-    add("--no-overlap", action="store_true", help="rank by the seconds of steps whose parts do not overlap")
-    add("--quiet", action="store_true", help="no progress on standard error")
+    add("--top", type=console.count_of, default=5, metavar="N", help="number of options to show (default: 5)")
+    add("--max-axes", type=console.count_of, default=2, metavar="N", help="most axes of a mesh, 1 to 4 (default: 2)")
+    add("--axes", metavar="LOGICAL,...", help="logical axes that rules may shard (default: all axes of products)")
+    add("--no-overlap", action="store_true", help="rank steps as if communication and computation did not overlap")
+    add("--quiet", action="store_true", help="do not show progress on standard error")
 
 
 def run_step(arguments: argparse.Namespace) -> int:

@@ -45,10 +45,10 @@ def _check_options(arguments: argparse.Namespace) -> None:
         if getattr(arguments, name) is not None:
             option = f"--{name.replace('_', '-')}"
             if arguments.search:
-                raise UsageError(f"{option} is of one configuration; expected it without --search; leave one out")
+                raise UsageError(f"{option} describes one configuration; it cannot be used with --search; omit one")
             raise UsageError(f"{option} needs --search; add it")
     if arguments.picture is not None and (arguments.svg is None or arguments.search or _is_folder(arguments.svg)):
-        raise UsageError("--picture chooses the picture of one configuration; expected --svg FILE with it; add it")
+        raise UsageError("--picture chooses the picture of one configuration; it needs --svg FILE; add it")
     for name, value in _fields(arguments).items():
         if isinstance(value, list) and len(value) > 1 and not arguments.search:
             option, text = f"--{name.replace('_', '-')}", ",".join(map(str, value))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`artifex_devices timeline`: a trace of a job from its flight records, and which processes the others waited for."""
+"""`artifex_devices timeline`: a trace of a job from its flight records, and the processes that delayed the rest."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pathlib import Path
 
 from artifex_devices.command_line.console import OK, terminal_width, usage_errors, write_json, write_text
 
-SUMMARY = "a trace of a job of several processes, and which process delayed the rest"
+SUMMARY = "show which process delayed a job, and write a trace of all processes"
 DESCRIPTION = """\
-Reads the flight records of a job (artifex_devices flight-record) and shows which process came last to each meeting, and
-how long other processes waited for it. With -o it writes a trace for https://ui.perfetto.dev: a track of meetings and
-one of exchanges for each process, and arrows from the process that came last. The clocks of hosts are aligned by the
-meetings; the error is shown."""
+Reads the flight records of a job (see artifex_devices flight-record). Shows which process arrived last at each meeting,
+and how long other processes waited for it. With -o it writes a trace for https://ui.perfetto.dev. The trace has a track
+of meetings and a track of exchanges for each process, and arrows from the process that arrived last. The meetings also
+align the clocks of the hosts, and the output states the remaining error."""
 EXAMPLES = """\
 examples:
-  artifex_devices timeline                     the last job that ended badly, or that runs
-  artifex_devices timeline DIR -o trace.json   writes the trace too
-  artifex_devices timeline DIR --json          clocks and all waits as JSON
+  artifex_devices timeline                     show the last job that failed or still runs
+  artifex_devices timeline DIR -o trace.json   write a trace too
+  artifex_devices timeline DIR --json          print clocks and all waits as JSON
 
-exit codes: 0 done; 2 there is no record, or the trace cannot be written; others as for every command
+exit codes: 0 success; 2 there is no record, or the trace cannot be written; other codes: artifex_devices --help
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    parser.add_argument("folder", metavar="DIR", nargs="?", help="folder of a job, by default that of the last one")
-    parser.add_argument("-o", "--output", metavar="FILE", help="file for the trace")
-    parser.add_argument("--json", action="store_true", help="clocks and waits as JSON")
+    parser.add_argument("folder", metavar="DIR", nargs="?", help="folder of a job (default: the last job)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the trace to this file")
+    parser.add_argument("--json", action="store_true", help="print clocks and waits as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

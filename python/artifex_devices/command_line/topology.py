@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from artifex_devices._core import Device, Machine
 
 
-SUMMARY = "a machine as a tree or a picture, and the devices that it gives"
+SUMMARY = "show a machine and its devices as a tree or a picture"
 DESCRIPTION = """\
-Shows packages, memory nodes, caches and cores as hwloc sees them, and the CPU devices with the CPUs and the memory that
-each of them owns. Of this machine it shows what affinity and cgroups leave to the process."""
+Shows packages, memory nodes, caches and cores as hwloc sees them, and the CPUs and memory of each CPU device. On this
+machine, it shows only the parts that affinity and cgroups allow the process to use."""
 EXAMPLES = """\
 examples:
-  artifex_devices topology                                   this machine
-  artifex_devices topology --every                           one line for each core
-  artifex_devices topology --svg machine.svg                 a picture of it
+  artifex_devices topology                                   show this machine
+  artifex_devices topology --every                           print one line for each core
+  artifex_devices topology --svg machine.svg                 draw a picture
   artifex_devices topology --machine "pack:2 numa:2 core:8 pu:2"
-                                                             a machine that you describe (hwloc's synthetic form)
-  artifex_devices topology --machine cluster_node.xml --json  a file that `lstopo cluster_node.xml` wrote elsewhere
-  taskset -c 0 artifex_devices topology                      what is left with one CPU
+                                                             describe a machine (hwloc's synthetic form)
+  artifex_devices topology --machine cluster_node.xml --json  read a file that `lstopo cluster_node.xml` wrote
+  taskset -c 0 artifex_devices topology                      show the devices of a process with one CPU
 
-exit codes: 0 done; 2 a machine that cannot be read; others as for every command (artifex_devices --help)
+exit codes: 0 success; 2 the machine cannot be read; other codes: artifex_devices --help
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds --machine, --every, and one of --json and --svg."""
-    machine_help = "an hwloc XML file, or a machine in hwloc's synthetic form; this machine when not given"
+    machine_help = "hwloc XML file, or machine in hwloc's synthetic form (default: this machine)"
     parser.add_argument("--machine", metavar="FILE.xml|TEXT", help=machine_help)
-    parser.add_argument("--every", action="store_true", help="one line for each part, also for equal parts")
-    console.add_output(parser, "a picture of the machine")
+    parser.add_argument("--every", action="store_true", help="print equal parts on separate lines")
+    console.add_output(parser, "the machine")
 
 
 def run(arguments: argparse.Namespace) -> int:

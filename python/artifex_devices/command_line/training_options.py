@@ -88,34 +88,33 @@ _numbers = _by_name(_number, "a number")
 def add_train(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `plan train`."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a published name such as llama-2-7b, a TOML file or a config.json")
-    add("--batch", type=console.count_of, required=True, metavar="N", help="sequences of a step, over all devices")
-    add("--sequence", type=console.count_of, required=True, metavar="N", help="tokens of a sequence")
+    add("model", metavar="MODEL", help="published name such as llama-2-7b, TOML file, or config.json")
+    batch = "number of sequences in a step, over all devices"
+    add("--batch", type=console.count_of, required=True, metavar="N", help=batch)
+    add("--sequence", type=console.count_of, required=True, metavar="N", help="number of tokens in each sequence")
     add_cluster(parser)
     _add_fields(parser)
-    factors = "factors of the expected seconds: fitted to published runs (default), published ones of kernels, or ideal"
+    factors = "factors of efficiency: fitted to training runs (default), published for kernels, or ideal"
     add = parser.add_argument_group("expected seconds").add_argument
     add("--efficiency", type=_one_of("fitted", "published", "ideal"), metavar="KIND", help=factors)
-    add("--factor", type=_numbers, metavar="NAME=X,...", help="other values of some of them: matmul=0.5,links=0.4")
-    measured = "measured seconds of a step, to show next to the expected seconds"
+    add("--factor", type=_numbers, metavar="NAME=X,...", help="replace some factors: matmul=0.5,links=0.4")
+    measured = "measured seconds of a step, to compare with the expected seconds"
     add("--measured-step", type=_number, metavar="SECONDS", help=measured)
     search = parser.add_argument_group("search").add_argument
-    search(
-        "--search", action="store_true", help="search the fields that are not given; a list gives the choices of one"
-    )
-    search("--top", type=console.count_of, metavar="N", help="number of options (default: 5)")
+    search("--search", action="store_true", help="search all options that you leave out, or give as a list of choices")
+    search("--top", type=console.count_of, metavar="N", help="number of options to show (default: 5)")
     inside = "largest tensor parallelism (default: the devices of a node, 8 behind switches, 16 on a torus)"
     search("--max-tensor", type=console.count_of, metavar="N", help=inside)
-    search("--memory-headroom", type=_number, metavar="X", help="part of the memory that stays free (default: 0.1)")
-    counts = "numbers of devices in the Pareto front (default: all, a half and a quarter, in whole nodes)"
+    search("--memory-headroom", type=_number, metavar="X", help="fraction of the memory to leave free (default: 0.1)")
+    counts = "numbers of devices for the Pareto front (default: all, half and a quarter, in whole nodes)"
     search("--device-counts", type=_listed(console.count_of), metavar="N,...", help=counts)
-    search("--quiet", action="store_true", help="no progress on standard error")
-    pictures = "one picture of the plan, with --search the Pareto front, or all of them in a folder such as pictures/,"
+    search("--quiet", action="store_true", help="do not show progress on standard error")
+    pictures = "the plan, or with --search the Pareto front, or all pictures if FILE is a folder such as pictures/,"
     output = parser.add_argument_group("output")
     form = console.add_output(output, pictures)
-    code = f"the configuration, with --search the best one, for a program: {', '.join(_CODES)}"
+    code = f"print the (best) configuration as code or flags: {', '.join(_CODES)}"
     form.add_argument("--code", type=_one_of(*_CODES), metavar="KIND", help=code)
-    picture = f"of --svg with a file: {', '.join(PICTURES)} (default: waterfall)"
+    picture = f"picture for --svg FILE: {', '.join(PICTURES)} (default: waterfall)"
     output.add_argument("--picture", type=_one_of(*PICTURES), metavar="KIND", help=picture)
 
 
@@ -124,31 +123,32 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     counts = _listed(console.count_of)
     spread = parser.add_argument_group("spread over devices").add_argument
     spread("--tensor", type=counts, metavar="N", help=f"devices that share each matrix{_MANY}")
-    spread("--sequence-parallel", action="store_true", default=None, help="activations between matrices are shared too")
+    spread("--sequence-parallel", action="store_true", default=None, help="also share the activations between matrices")
     spread("--context", type=counts, metavar="N", help="devices that share each sequence")
     methods = _one_of("ring", "all_to_all", "all_gather")
     spread("--context-method", type=_listed(methods), help="ring (default), all_to_all or all_gather", metavar="KIND")
-    spread("--pipeline", type=counts, metavar="N", help="stages of layers")
+    spread("--pipeline", type=counts, metavar="N", help="number of pipeline stages (default: 1)")
     schedules = _one_of("1f1b", "gpipe", "interleaved")
     spread("--schedule", type=schedules, help="1f1b (default), gpipe or interleaved", metavar="KIND")
-    spread("--chunks", type=counts, metavar="N", help="chunks of layers of a stage, of the interleaved schedule")
+    spread("--chunks", type=counts, metavar="N", help="chunks of layers per stage, for the interleaved schedule")
     spread("--data", type=console.count_of, metavar="N", help="replicas (default: all remaining devices)")
     spread("--zero", type=_listed(_zero), metavar="0..3", help="stage of ZeRO (default: 0)")
-    spread("--zero-shards", type=counts, metavar="N", help="devices over which it shards (default: all of them)")
+    spread("--zero-shards", type=counts, metavar="N", help="devices over which ZeRO shards (default: all)")
     spread("--expert", type=counts, metavar="N", help="devices that share the experts of a layer")
     spread("--expert-tensor", type=console.count_of, metavar="N", help="devices that share an expert (default: 1)")
-    imbalance = "tokens of the busiest experts over the mean (default: 1)"
+    imbalance = "load of the busiest experts divided by the mean load (default: 1)"
     spread("--expert-imbalance", type=_number, metavar="X", help=imbalance)
-    spread("--expert-capacity", type=_number, metavar="X", help="most tokens of an expert over the mean (default: any)")
-    padded = "experts compute as many tokens as their capacity"
+    capacity = "maximum tokens of an expert divided by the mean (default: no limit)"
+    spread("--expert-capacity", type=_number, metavar="X", help=capacity)
+    padded = "pad each expert's tokens up to its capacity"
     spread("--expert-padding", action="store_true", default=None, help=padded)
     step = parser.add_argument_group("step").add_argument
     step("--microbatch", type=counts, metavar="N", help="sequences that a replica computes at once (default: 1)")
-    again = "activations that are computed again: none (default), selective or full"
+    again = "activations to recompute: none (default), selective or full"
     step("--recompute", type=_listed(_one_of(*_RECOMPUTES)), help=again, metavar="KIND")
-    blocks = "layers of each stage (block, default) or all of them in units (uniform)"
+    blocks = "recompute some layers of each stage (block, default) or all layers in units (uniform)"
     step("--recompute-method", type=_one_of("block", "uniform"), metavar="KIND", help=blocks)
-    numbers = "layers of a stage for block (default: all), of a unit for uniform (1)"
+    numbers = "layers per stage for block (default: all), or per unit for uniform (default: 1)"
     step("--recompute-layers", type=_listed(_whole), metavar="N", help=numbers)
     optimizers = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
     step(
@@ -158,17 +158,17 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         metavar="KIND",
     )
     formats = ("bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8")
-    step("--dtype", type=_one_of(*formats), help="of products (default: bfloat16)", metavar="KIND")
+    step("--dtype", type=_one_of(*formats), help="dtype of products (default: bfloat16)", metavar="KIND")
     for kind, default in (("parameter", "bfloat16"), ("gradient", "float32"), ("activation", "bfloat16")):
-        step(f"--{kind}-dtype", metavar="DTYPE", help=f"of {kind}s (default: {default})")
+        step(f"--{kind}-dtype", metavar="DTYPE", help=f"dtype of {kind}s (default: {default})")
     for kind in ("parameter", "gradient"):
-        own = f"of some {kind}s: embedding=bfloat16,norm=float32; kinds: {', '.join(_TENSOR_KINDS)}"
+        own = f"dtypes of some {kind}s: embedding=bfloat16,norm=float32; kinds: {', '.join(_TENSOR_KINDS)}"
         step(f"--{kind}-dtypes", type=_by_name(str, "a dtype"), metavar="KIND=DTYPE,...", help=own)
     scales = "bytes of scales for each parameter of 8 bits or fewer, such as 0.03125 for MXFP8 (default: 0)"
     step("--parameter-scale", type=_number, metavar="BYTES", help=scales)
-    step("--no-flash-attention", dest="flash_attention", action="store_false", default=None, help="scores are stored")
-    step("--no-causal", dest="causal", action="store_false", default=None, help="masked scores are computed")
-    step("--dropout", action="store_true", default=None, help="masks of dropout are stored")
+    step("--no-flash-attention", dest="flash_attention", action="store_false", default=None, help="store all scores")
+    step("--no-causal", dest="causal", action="store_false", default=None, help="also compute masked scores")
+    step("--dropout", action="store_true", default=None, help="store the masks of dropout")
     for kind, text in (
         ("optimizer", "keep optimizer state in host memory"),
         ("activations", "keep activations in host memory"),
@@ -176,7 +176,7 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         step(f"--offload-{kind}", action="store_true", default=None, help=text)
         never = "do not offload (a search otherwise tries both)"
         step(f"--no-offload-{kind}", dest=f"offload_{kind}", action="store_false", default=None, help=never)
-    switches = "switches between nodes sum gradients (SHARP of InfiniBand)"
+    switches = "let InfiniBand switches sum the gradients (SHARP)"
     step("--sharp", action="store_true", default=None, help=switches)
-    overlap = "part of each kind of communication that may be hidden: data=1,tensor=0.5"
+    overlap = "fraction of each kind of communication to hide: data=1,tensor=0.5"
     step("--overlap", type=_numbers, metavar="KIND=X,...", help=overlap)

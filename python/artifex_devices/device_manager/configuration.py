@@ -199,8 +199,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 class JAXDeviceManager:
     """Lists devices and distributes data.
 
-    Each list is new and has the devices of the caller's world. Nothing in the process changes: a configuration takes
-    effect through DeviceManager; this class uses only its platform priority.
+    Each list is new and has the devices of the caller's world. This class uses only the platform priority of the
+    configuration. It does not change the process; the other settings take effect through DeviceManager.
 
     Example:
         >>> import numpy as np, artifex_devices as ad
@@ -259,7 +259,7 @@ class JAXDeviceManager:
 
         Raises:
             ValueError: The devices are empty or have a duplicate; or arrays have no rows, different numbers of rows,
-                or fewer rows than there are devices. The message names all such arrays.
+                or fewer rows than devices. The message names all such arrays.
             TypeError: An entry of `target_devices` is not a Device, or a leaf is not an array of numbers.
         """
         name = "JAXDeviceManager.distribute_data"

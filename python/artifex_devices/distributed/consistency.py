@@ -17,7 +17,7 @@ _RECORD = 512
 
 
 class MeetingPoint:
-    """Where the processes of a group, ascending, meet many times: each sends a record, in the way of the subclass."""
+    """Repeated meetings of the processes of a group, ascending. In each, every process sends a record to the rest."""
 
     max_text: int  # bytes of the text that a record carries
     _records: Sequence[bytes] = ()  # the records of all members, after the exchange

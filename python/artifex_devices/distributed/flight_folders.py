@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from artifex_devices._core import internal
 
 SUFFIX = ".flight"
-_JOBS_KEPT = 20  # folders of jobs that ended badly; a process that leaves its job removes its file
+_JOBS_KEPT = 20  # folders of failed jobs; a process that exits normally deletes its file
 _JOB = re.compile(r"\d{8}-\d{6}-\d+(-\d+)?")
 _RECORD = re.compile(rf"process_\d+{re.escape(SUFFIX)}")
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

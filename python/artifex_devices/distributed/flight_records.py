@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight records: the last operations between processes, in files that outlive the processes, and reports of them."""
+"""Flight records: files that outlive the processes, with their last operations between processes; and reports."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def initialize(
         coordinator_address: "host:port" of process 0. The host is checked; no port is opened.
         num_processes: Number of processes.
         process_id: Number of this process.
-        local_device_ids: Devices of this process: as many as there are ids. The default is `jax_num_cpu_devices`,
+        local_device_ids: Devices of this process, one for each id. The default is `jax_num_cpu_devices`,
             JAX_NUM_CPU_DEVICES or XLA_FLAGS, or else one device for each CPU domain of its share. In a job of GPUs,
             which JAX_PLATFORMS=cuda asks for: the numbers of the GPUs that this process uses. By default the processes
             of a machine that see the same GPUs divide them equally.

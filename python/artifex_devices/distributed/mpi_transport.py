@@ -83,7 +83,7 @@ class MpiTransport(CheckedTransport):
             return MpiMessage(view, requests, self._mpi.Request.Testall)
 
     def close(self) -> None:
-        """Releases its communicator; collective. Nothing can be sent afterwards."""
+        """Releases its communicator; collective. Later calls cannot send."""
         self.broken = self.broken or "distributed.shutdown() was called"
         for group in self._groups.values():
             for meeting in group.meetings:

@@ -71,7 +71,7 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def local_peers(self, processes: Sequence[int]) -> LocalPeers | None:
-        """Returns the shared memory of these processes, of which this is one; None in each without shared memory."""
+        """Returns the shared memory of these processes, including this one, or None in all of them without it."""
 
     def exclusive(self, operation: str) -> contextlib.AbstractContextManager[None]:
         """Makes a `with` block of an operation with other processes (`agree`, then messages) for one thread at a time.

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements stored on disk, one JSON file for each machine fingerprint and scope.
 
-Nothing here raises for the state of the disk: files that cannot be read or written are reported, and the rates are
-measured again.
+If a file cannot be read or written, these functions report it and do not raise; the rates are then measured again.
 """
 
 from __future__ import annotations

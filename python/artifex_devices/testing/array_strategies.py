@@ -140,7 +140,7 @@ def arrays(  # noqa: D417 - hypothesis gives draw
         shape: A shape or a strategy for one, or None to draw it.
         dtype: A dtype or a strategy for one; None draws from all that can be placed.
         layout: One of "dense", "fortran", "transposed", "reversed" (negative strides), "stepped", "unaligned",
-            "broadcast" (zero strides, read-only) and "read_only"; None draws it.
+            "broadcast" (zero strides, read-only) and "read_only", or None to draw it.
 
     Returns:
         A strategy for arrays.

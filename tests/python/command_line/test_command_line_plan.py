@@ -155,9 +155,7 @@ def test_the_picture_of_a_collective_is_its_mesh(tmp_path, capsys):
     words = ("collective", "all_gather", "1GB")
     assert output_of(capsys, *words, "a", *V5E, "--mesh", "a=4,b=4", "--svg", str(path)) == (0, "", "")
     assert path.read_text() == render.placed_mesh_svg(mesh)
-    assert "--svg draws the mesh of --mesh on its network; expected --mesh" in refused(
-        capsys, *words, "x", *V5E, "--svg"
-    )
+    assert "--svg draws a mesh on its network; it needs --mesh" in refused(capsys, *words, "x", *V5E, "--svg")
 
 
 def test_the_guide_shows_what_is_printed(capsys):
@@ -342,7 +340,7 @@ def test_invalid_collectives_and_options(capsys):
     said = refused(capsys, "collective", "gather", "1GB", "x", *V5E)
     assert "'gather' is not a collective (did you mean all_gather?)" in said
     assert '"q" is not an axis of the cluster' in refused(capsys, "collective", "all_gather", "1GB", "q", *V5E)
-    assert "expected --mesh with them" in refused(capsys, "collective", "all_gather", "1GB", "x", *V5E, "--split")
+    assert "they need --mesh; add it" in refused(capsys, "collective", "all_gather", "1GB", "x", *V5E, "--split")
     assert "--slices: expected several TPU slices" in refused(capsys, "mesh", *V5E, "--mesh", "a=16", "--slices", "a=2")
     traffic = ("mesh", *V5E, "--mesh", "data=16", "--traffic")
     assert "not an axis of the mesh with its bytes (did you mean data?)" in refused(capsys, *traffic, "dat=1GB")
@@ -360,7 +358,7 @@ def test_help_has_examples_and_forms_of_clusters(action, capsys):
     assert end.value.code == 0
     text = capsys.readouterr().out
     assert f"artifex_devices plan {action}" in text.partition("examples:")[2]
-    assert "exit codes: 0 done" in text
+    assert "exit codes: 0 success" in text
     assert '"tpu v5e 4x4"' in text
 
 

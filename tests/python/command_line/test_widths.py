@@ -107,7 +107,7 @@ def test_a_second_column_goes_on_below_itself_or_below_an_example(capsys, monkey
     with pytest.raises(SystemExit):
         main(["batch", "--help"])
     text = capsys.readouterr().out
-    assert "from a built-in table or from published\n           numbers, and what memory allows\n" in text
-    assert '--hardware "NVIDIA H200"\n      a chip of the catalogue that is not in the table\n' in text
-    assert "exit codes: 0 done; 1 needs attention" in text
-    assert "\n            not found; 3 your function failed" in text
+    assert "from a built-in table or published\n           numbers, limited by memory\n" in text
+    assert '--hardware "NVIDIA H200"\n      for a chip that only the catalogue has\n' in text
+    assert "exit codes: 0 success; 1 the size is not good" in text
+    assert "\n            low (measure); 2 usage error, or the function was not found" in text

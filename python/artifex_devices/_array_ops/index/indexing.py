@@ -134,12 +134,8 @@ def _check_explicit(operation: str, x: Array, chosen: Selection) -> None:
             raise failure(
                 ShardingTypeError,
                 operation,
-                (
-                    f"dimension {d} of shape {x.shape} is sharded over Explicit axes {axes}, and a part of it would "
-                    "not be"
-                ),
-                expected="':' there, or an unsharded dimension",
-                got="a part",
+                f"dimension {d} of shape {x.shape} is sharded over Explicit axes {axes}, and an index would unshard it",
+                expected="':' for it, or an unsharded dimension",
                 fix=(
                     "replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or read it on "
                     "the host: np.asarray(x)[...]"

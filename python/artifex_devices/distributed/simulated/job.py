@@ -24,7 +24,7 @@ _ENDED = "the process has ended"
 
 
 class Outcome:
-    """How a process ended: its return value, its exception, or neither if the run ended it."""
+    """The end of a process: its return value, its exception, or neither if the run ended it."""
 
     def __init__(self) -> None:
         self.has_ended = False

@@ -17,7 +17,7 @@ def time_text(seconds: float, bound: float | None, source: Provenance) -> str:
 
 
 def rates_of(cluster: Cluster, formats: Iterable[str] | None = None) -> Provenance:
-    """Returns the rates of the network; with `formats` (of products) also the chip's rates, which a step needs."""
+    """Returns the rates of the network. For a step, pass `formats` of products to get the chip's rates too."""
     parts = cluster.parts
     rates = [("link", parts["bandwidth"], "B/s"), ("hop", parts["latency"], "s")]
     if formats is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes by device that are counted at first use; their sum and maximum are known before."""
+"""Bytes by device, computed on first access; the sum and maximum are known earlier."""
 
 from __future__ import annotations
 

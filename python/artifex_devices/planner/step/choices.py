@@ -33,7 +33,7 @@ class SearchSpace:
         without_network: Options with a collective whose time the model cannot estimate, because its groups are not
             boxes of the cluster.
         too_large: Options that do not fit in memory.
-        fit: Options that fit; the search returns the best of them.
+        fit: Options that fit; the search returns the best ones.
         excluded: Descriptions of options that the space leaves out.
     """
 

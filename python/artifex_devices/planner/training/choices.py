@@ -168,7 +168,7 @@ class TrainingSuggestions(Report):
             (
                 "searched",
                 f"{space.combinations:,} combinations: {space.consistent:,} consistent, {space.too_large:,} too large, "
-                f"{space.skipped:,} skipped as no faster, {space.priced:,} priced",
+                f"{space.skipped:,} skipped as no faster, {space.priced:,} estimated",
             ),
             ("limit", f"{self._limit_text()}, tensor at most {space.max_tensor}"),
             ("seconds", "expected (model): published rates (table) with the factors of Efficiency"),

@@ -24,7 +24,7 @@ ROWS = (
 
 @dataclass(frozen=True)
 class PublishedError:
-    """Relative error of expected seconds on published runs that no factor was fitted to.
+    """Relative error of expected seconds on published runs that were not used to fit the factors.
 
     Attributes:
         chip: Chip of the runs.

@@ -47,15 +47,15 @@ def suggest_training(
             torus.
         memory_headroom: Part of the memory of devices and hosts that stays free, for fragmentation and buffers.
         device_counts: Numbers of devices to compare. By default the best options use all devices of the cluster, and
-            the Pareto front also uses half and a quarter of them.
+            the Pareto front also considers half and a quarter.
         efficiency: Factors of the seconds, by default `Efficiency.of(cluster)`.
         progress: Whether to show a progress bar on standard error, if that is a terminal.
         **pinned: Fields of TrainingConfig. For a searched field (tensor, context, context_method, pipeline, chunks,
             expert, microbatch, zero, zero_shards, recompute, offload_optimizer, offload_activations), a value pins it
             and a list gives its choices. A list of optimizers is searched too; without a list all options have the
             same. Other fields apply to all options. Sequences are sharded over tensor ranks. Without
-            `recompute_layers`, a number or a list, a quarter, half, three quarters and all of a stage are searched, or
-            units of 1, 2 and 4 layers for `recompute_method="uniform"`.
+            `recompute_layers` (a number or a list), the search tries a quarter, half, three quarters and all layers of
+            a stage, or units of 1, 2 and 4 layers for `recompute_method="uniform"`.
 
     Returns:
         TrainingSuggestions; `print` shows the options, the Pareto front and, where nothing fits, the nearest changes

@@ -70,7 +70,7 @@ def error_text(error: PublishedError | None) -> str:
         return f"{error.median:.1%} on the only published run on {error.chip} that was held out [{error.source}]"
     return (
         f"median {error.median:.1%}, nine of ten within {error.tail:.1%}: {error.runs} published runs on {error.chip} "
-        f"that no factor was fitted to [{error.source}]"
+        f"that were not used to fit the factors [{error.source}]"
     )
 
 
