@@ -125,7 +125,7 @@ extern "C" void release_array_buffer(PyObject*, Py_buffer* view) {
 // --- Copies and pickles
 // ----------------------------------------------------------------------------------------------------------------
 
-/// A copy with the same sharding in new memory, whatever the current world.
+/// A copy with the same sharding in new memory; does not depend on the current world.
 ArrayRef copy_of(const ArrayRef& array) {
   array->check_alive("copy");
   const ReleaseGil release;

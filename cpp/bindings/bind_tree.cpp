@@ -203,10 +203,10 @@ class Flattening {
     Py_ssize_t next = 0;
   };
 
-  /// Whether it is a leaf, as the last one of its type was.
+  /// Whether it is a leaf because the last leaf had the same type.
   bool is_known_leaf(PyObject* tree) const { return opener_.is_leaf == Py_None && Py_TYPE(tree) == last_leaf_; }
 
-  /// Returns the node of a leaf or of None; otherwise begins the node, whose children come next, and returns null.
+  /// Returns the node of a leaf or of None. For other trees it begins a node and returns null; the children come next.
   py::object begin(PyObject* tree) {
     if (opener_.is_leaf != Py_None && is_yes(call(opener_.is_leaf, tree))) return leaf(tree);
     if (is_known_leaf(tree)) return leaf(tree);

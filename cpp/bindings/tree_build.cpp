@@ -30,7 +30,7 @@ class Building {
     py::object children;  // those built so far: a dict, tuple or list
   };
 
-  /// Returns a leaf or None; otherwise begins the node, whose children come next, and returns null.
+  /// Returns a leaf or None. For other structures it begins a node and returns null; the children come next.
   py::object begin(PyObject* structure) {
     if (structure == Py_None) return next_leaf();
     const Node node(structure);
@@ -107,7 +107,7 @@ class Collecting {
     py::object values;  // a dict, tuple or list
   };
 
-  /// Begins the node of a tree, whose children come next; returns false if the tree has another.
+  /// Begins a node; its children come next. Returns false if the tree has a different node.
   bool begin(PyObject* structure, PyObject* tree) {
     if (structure == Py_None) {
       check(PyList_Append(found_, tree) == 0);

@@ -6,8 +6,8 @@
 namespace artifex_devices::bindings::trees {
 namespace {
 
-/// Calls `at_node` on each node, before its children, and `at_leaf` for each leaf. Only nodes for which `at_node`
-/// returns true are entered.
+/// Calls `at_node` on each node, before its children, and `at_leaf` for each leaf. Enters a node only if
+/// `at_node` returns true.
 template <class AtNode, class AtLeaf>
 void for_each_node(PyObject* structure, AtNode at_node, AtLeaf at_leaf) {
   Levels<NodeVisit> open;

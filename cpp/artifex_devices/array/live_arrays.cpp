@@ -39,7 +39,7 @@ void LiveArrays::remove(Array* array) noexcept {
 }
 
 std::vector<ArrayRef> LiveArrays::all() {
-  // Both outlive the lock: either may hold the last reference to an array, whose destructor takes the lock.
+  // Both outlive the lock: either may hold the last reference to an array, and the array's destructor takes the lock.
   std::vector<ArrayRef> found;
   ArrayRef alive;
   const std::lock_guard lock(mutex);

@@ -105,7 +105,8 @@ void read_names(CheckpointFiles& found, const std::vector<std::string>& names, c
   if (!shards.empty()) found.missing_shards = missing_in(shards, *shards.begin() == 0 ? 0 : 1, *shards.rbegin());
 }
 
-/// Says what a folder without safetensors files has, if programs store models so.
+/// Throws the error for a folder without safetensors files. It names the format if other programs store models like
+/// this.
 [[noreturn]] void fail_without_files(const std::vector<std::string>& names, const std::string& folder,
                                      std::string_view operation) {
   const auto find = [&](auto... suffixes) -> const std::string* {

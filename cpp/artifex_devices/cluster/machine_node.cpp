@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kChipsOfDgx2 = 16;
 
-/// A node of chips of which nothing else is known.
+/// A node of chips about which nothing else is known.
 ClusterParts unknown_node(const std::string& chip, const std::string& platform, const std::string& device_kind,
                           size_t chips, const std::string& source) {
   ClusterParts parts;

@@ -50,7 +50,7 @@ void write_part(int file, const void* data, size_t size, size_t offset) noexcept
 }
 
 // Locks the new file for this process and allocates its storage: a full disk then loses no later event. Returns an
-// errno, or 0. A file system without locks does not stop the record; other jobs cannot lock such a file and keep it.
+// errno, or 0. On a file system without locks, records work too: other jobs cannot lock the file either, and keep it.
 int prepare(int file) noexcept {
   if (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return EWOULDBLOCK;
   return ::posix_fallocate(file, 0, kFileBytes);

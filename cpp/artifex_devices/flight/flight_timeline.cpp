@@ -16,7 +16,7 @@ constexpr int64_t kLongestNs = int64_t{1} << 62;  // times of damaged records st
 
 int64_t bounded(int64_t ns) { return std::clamp(ns, -kLongestNs / 2, kLongestNs / 2); }
 
-// The meetings to which at least two processes came, by group and turn; times by the clock of each host.
+// The meetings that at least two processes reached, by group and number; times are by the clock of each host.
 std::vector<JobMeeting> meetings_of(const std::vector<FlightRecord>& records) {
   std::map<std::tuple<uint32_t, std::string, uint32_t, uint64_t>, JobMeeting> found;  // and the digest
   for (size_t record = 0; record < records.size(); ++record) {

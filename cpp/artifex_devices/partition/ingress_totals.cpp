@@ -96,7 +96,7 @@ class PositionRanges {
     std::optional<int64_t> shared = {};  // shared length, if it is the same everywhere in the range
   };
 
-  /// Adds what the range receives to the totals, or returns the digit at which to split the range.
+  /// Adds the bytes that the range receives to the totals, or returns the digit at which to split the range.
   std::optional<int64_t> settle(const DigitRange& range) {
     int64_t wanted = unsharded_;
     int64_t shared = unsharded_;

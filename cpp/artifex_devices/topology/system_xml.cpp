@@ -35,7 +35,7 @@ std::string bits(const std::vector<int>& indexes) {
   return printed.get();
 }
 
-// "0-3,8" less what is not allowed.
+// The allowed CPUs of a list such as "0-3,8".
 CpuSet parse_list(const std::string& list, const CpuSet& allowed) {
   CpuSet cpus;
   const Bitmap set = new_bitmap();

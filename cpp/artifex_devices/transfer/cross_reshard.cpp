@@ -180,7 +180,7 @@ void CrossReshard::for_boxes(const MessageBoxes& message, F&& f) const {
   }
 }
 
-/// The messages from one process to another, of which one is this process.
+/// Plans the messages from one process to another; one of the two is this process.
 void CrossReshard::split(ProcessIndex sender, ProcessIndex receiver) {
   const bool is_send = sender == client()->process_index();
   std::vector<Message>& messages = is_send ? sends_ : receives_;

@@ -87,7 +87,7 @@ void TraceRecording::take_transfer(const RecordedTransfer& transfer) noexcept {
       planned += bytes;
     }
     for (const auto& [device, received] : devices) {
-      // The copies of a transfer end together; what they write is counted for all of them.
+      // The copies of a transfer end together, so their bytes are counted together.
       const int64_t moved = run.bytes == planned ? received.bytes : run.bytes * received.bytes / planned;
       const bool is_added = add({.kind = TraceKind::kTransfer,
                                  .process = transfer.process,

@@ -35,7 +35,7 @@ std::vector<int64_t> first_positions(std::vector<PositionRange> ranges, int64_t 
   std::erase_if(ranges, [](const PositionRange& range) { return range.size == 1; });
   std::ranges::sort(ranges, {}, &PositionRange::stride);
   ranges.push_back({1, count});
-  std::vector<PositionRange> others;  // what is between the ranges
+  std::vector<PositionRange> others;  // the gaps between the ranges
   int64_t begin = 1;
   for (const PositionRange& range : ranges) {
     if (range.stride < begin || range.stride % begin != 0) return {};

@@ -269,7 +269,7 @@ ReshardLowerBound lower_bound_of(const PlacedEnds& ends) {
     return part_ingress_bytes(ends.source, ends.devices_before, ends.destination, ends.devices_after, cluster, part,
                               ends.itemsize);
   };
-  // By number of the chip; where all chips have as many links, the busiest stands for all.
+  // By number of the chip. If all chips have equally many links, only the busiest chip is listed.
   const auto chip_bytes = [&] {
     if (!chips_have_equal_links(cluster)) {
       const std::vector<int64_t> numbers =

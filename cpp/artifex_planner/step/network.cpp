@@ -52,7 +52,7 @@ class PlacedBox {
     }
   }
 
-  /// `id_of(i)` is the device of member i; as many as this group has.
+  /// `id_of(i)` is the device of member i; both groups have the same size.
   template <class IdOf>
   bool is_same_box(IdOf id_of) const {
     const int64_t shift = id_of(0) - devices_[0];

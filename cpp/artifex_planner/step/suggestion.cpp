@@ -204,7 +204,7 @@ class Search {
     }
   }
 
-  /// Whether an option cannot be among the results, whatever its collectives take.
+  /// Whether an option cannot be among the results even if its collectives took no time.
   bool cannot_lead(StepWork& work, bool fits, double memory) const {
     const bool is_full = fits ? best_.size() == static_cast<size_t>(space_.top) : fastest_too_large_.has_value();
     if (!is_full || !smallest_ || static_cast<float>(memory) <= std::get<0>(smallest_->rank)) return false;

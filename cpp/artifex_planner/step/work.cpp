@@ -177,7 +177,7 @@ class Walk {
         {op, part.tensor, part.is_gradient, pass, kind, axes, static_cast<int64_t>(parts(axes)), count, bytes});
   }
 
-  /// Records the collectives after a product, of whose result each device holds `local` bytes.
+  /// Records the collectives after a product. Each device holds `local` bytes of its result.
   void finish(const Part& result, const EinsumMoves& moves, int op, StepPass pass, BatchAmount local) {
     collective(result, op, pass, CollectiveOp::kReduceScatter, moves.reduce_scatter, local);
     local = local * (1 / parts(moves.reduce_scatter));

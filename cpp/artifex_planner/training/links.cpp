@@ -124,7 +124,7 @@ double TrainingLinks::seconds(CollectiveOp op, double bytes, int64_t devices, in
 }
 
 double TokenRoutes::nodes_reached(int64_t nodes) const noexcept {
-  // Of some places, how many have one of so many draws.
+  // Expected number of distinct places that a number of random draws hit.
   const auto places = [](double all, double draws) { return all * (1 - std::pow(1 - 1 / all, draws)); };
   const auto n = static_cast<double>(nodes);
   const auto g = static_cast<double>(groups);

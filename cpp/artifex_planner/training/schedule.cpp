@@ -57,7 +57,7 @@ class EndTimes {
     return ends_[static_cast<size_t>(2 * place + (pass.is_backward ? 1 : 0))];
   }
 
-  /// When the input of a pass is there; below 0 if it is not yet.
+  /// Time at which the input of a pass arrives, or below 0 if it is not known yet.
   double input(int64_t stage, const Pass& pass) {
     Pass before = pass;
     if (!pass.is_backward) {

@@ -173,7 +173,7 @@ class Searcher {
     candidates_.push_back(candidate);
   }
 
-  /// Removes the candidates that others beat if they take so many seconds.
+  /// Skips candidates that the found options beat even if the candidates take only `seconds`.
   void skip_beaten(double seconds) {
     if (found_.options.size() < space_.top || seconds < found_.options.back().seconds) return;
     found_.skipped += static_cast<int64_t>(std::erase_if(candidates_, [&](TrainingCandidate& each) {
@@ -225,7 +225,7 @@ class Searcher {
   std::vector<OffloadChoice> offloads_;
   double flops_;
   std::vector<StateChoice> states_;
-  std::vector<OffloadChoice> fitting_;         // with which the current states fit
+  std::vector<OffloadChoice> fitting_;         // choices with which the current states fit
   std::vector<TrainingCandidate> candidates_;  // that fit
   TrainingSearch found_;
 };

@@ -16,7 +16,7 @@ namespace artifex_devices::planner {
 
 namespace {
 
-/// The ways of data that tensor, context and pipeline leave of so many devices; 0 where they do not divide them.
+/// Number of replicas: the devices divided by tensor, context and pipeline; 0 if they do not divide evenly.
 int64_t data_ways(const TrainingConfig& config, int64_t devices) {
   for (const int64_t ways : {config.tensor, config.context, config.pipeline}) {
     if (devices % ways != 0) return 0;

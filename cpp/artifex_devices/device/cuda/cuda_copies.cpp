@@ -105,7 +105,7 @@ class DriverCopies {
     }
   }
 
-  /// Starts what was collected.
+  /// Starts the collected copies.
   void launch() { launches_.launch_all(); }
 
   void finish() {

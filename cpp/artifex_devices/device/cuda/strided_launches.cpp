@@ -8,7 +8,7 @@
 namespace artifex_devices::cuda {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{1} << 30;  // of a copy, whose elements are counted in 32 bits
+constexpr int64_t kMostBytes = int64_t{1} << 30;  // of one copy, because a kernel counts elements in 32 bits
 constexpr unsigned kThreads = 512;                // of a block; one element for each was fastest on an H100
 constexpr int kMostLog2Bytes = 4;                 // the widest load of a GPU is 16 bytes
 
