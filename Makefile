@@ -26,7 +26,7 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
 .PHONY: help setup demo test check constraints test-all test-cpp build-asan test-asan test-asan-python build-tsan test-tsan test-consumer \
   test-python test-gpu test-quick test-torture torture-beside-jax test-simulated test-processes lint layers stubs \
   stubs-check format tidy fuzz soak soak-jax bench bench-gpu curves performance performance-page calibration instructions \
-  notebooks docs docs-serve wheel release oracle clean
+  notebooks docs docs-serve wheel wheel-oldest release oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -51,8 +51,7 @@ check: setup ## lint, types and stubs
 test-all: setup ## the long suites: documentation, sanitizers, torture, soak, several processes, JAX, instructions, fuzzers
 	@tools/clang.sh || echo "Left out: fuzzing needs clang 19, which cannot be installed here."
 	@$(MAKE) --no-print-directory docs test-torture soak test-processes test-consumer test-asan test-asan-python test-tsan
-	@if python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) --no-print-directory oracle soak-jax; \
-	  else echo "Left out: the tests against JAX need Python 3.11; this is $$(python -V)."; fi
+	@$(MAKE) --no-print-directory oracle soak-jax
 	@if command -v valgrind >/dev/null; then $(MAKE) --no-print-directory instructions; \
 	  else echo "Left out: counting instructions needs valgrind (apt-get install valgrind)."; fi
 	@if [ "$$(tools/clang.sh --or-c++)" != c++ ]; then $(MAKE) --no-print-directory fuzz SECONDS=$(or $(SECONDS),5); fi
@@ -135,7 +134,7 @@ docs-serve: docs ## shows the documentation site on http://localhost:8000; PORT=
 
 constraints: setup ## pins the newest versions of all that the developers' environments install
 	@python -m pip install -qq uv
-	@uv pip compile pyproject.toml --universal --python-version 3.10 --all-extras --group dev --group fuzz --group tidy --group wheel \
+	@uv pip compile pyproject.toml --universal --python-version 3.11 --all-extras --group dev --group fuzz --group tidy --group wheel \
 	  --upgrade --no-annotate --custom-compile-command 'make constraints' --quiet -o tools/constraints.txt
 
 format: setup ## formats C++ and Python in place
@@ -186,6 +185,9 @@ instructions: setup ## instructions of the hot calls, by callgrind, against benc
 wheel: setup ## an sdist and a self-contained wheel for each Python found, each proved in an empty environment
 	@python -m pip install -qq --group wheel
 	@tools/make_wheels.sh
+
+wheel-oldest: setup ## the README from a wheel on a bare Debian 11, whose interpreter is built there; as root
+	$(stage) "README on Debian 11" tools/test_oldest.sh
 
 release: setup ## checks versions, builds and checks sdist and wheels, and lists what is left to do by hand
 	@python -m pip install -qq --group wheel

@@ -178,7 +178,7 @@ def measure() -> dict[str, Any]:
         "python": platform.python_version(),
         "artifex_devices": ad.__version__,
         "jax": jax["version"],
-        "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
+        "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
         "rounds": ROUNDS,
         "rows": rows,
     }

@@ -46,7 +46,7 @@ def load_when_quiet(seconds: float = _QUIET_SECONDS) -> float:
 def machine_facts(*, quick: bool) -> dict[str, Any]:
     """Conditions of a measurement; waits for a quiet machine unless `quick`."""
     return {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": memory_bytes(),

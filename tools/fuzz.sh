@@ -39,7 +39,7 @@ if ((${#of_core[@]})); then
   quiet cmake --build --preset asan --target "${of_core[@]/#/fuzz_}"
 fi
 if ((${#of_python[@]})); then
-  if python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))'; then
+  if python -c 'import sys; sys.exit(sys.version_info >= (3, 14))'; then
     python -c 'import atheris' 2>/dev/null || quiet python -m pip install --group fuzz
   else
     say "atheris has no wheel for $(python -V): left out: ${of_python[*]}"

@@ -76,7 +76,6 @@ LIBRARIES = {
         "debug.py",
     ),
     "threadpoolctl": ("_base/blas_threads.py", "doctor/libraries.py", "roofline/measurement.py"),
-    "tomli": ("_base/toml.py",),
 }
 
 # The one file of the bindings that names Python modules.

@@ -60,21 +60,21 @@ if [ $level = develop ]; then
   need libgtest-dev header gtest/gtest.h
 fi
 
-# --- an interpreter: 3.10 to 3.13 with venv and headers; python3 first, then the newest
+# --- an interpreter: 3.11 to 3.14 with venv and headers; python3 first, then the newest
 complete='
 import ensurepip, os, sys, sysconfig, venv
-assert (3, 10) <= sys.version_info[:2] <= (3, 13) and sys.implementation.name == "cpython"
+assert (3, 11) <= sys.version_info[:2] <= (3, 14) and sys.implementation.name == "cpython"
 assert os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h"))
 print(os.path.realpath(sys.executable))'
 find_python() {
   local candidate
-  for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.10 /usr/bin/python3}; do
+  for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3}; do
     "$candidate" -c "$complete" 2>/dev/null && return 0
   done
   return 1
 }
 if [ ! -x .venv/bin/python ] && ! find_python >/dev/null; then
-  [ -z "${PYTHON:-}" ] || die "PYTHON=$PYTHON is not a Python 3.10 to 3.13 with venv and Python.h"
+  [ -z "${PYTHON:-}" ] || die "PYTHON=$PYTHON is not a Python 3.11 to 3.14 with venv and Python.h"
   missing+=(python3 python3-venv python3-dev)
 fi
 
@@ -98,7 +98,7 @@ venv=$PWD/.venv
 # (An editable install knows where each package was when it was installed.)
 want=$(cat pyproject.toml tools/setup.sh tools/constraints.txt <(echo "$PWD"; find python -name __init__.py | sort) | sha256sum | cut -d' ' -f1)
 if [ ! -x .venv/bin/python ] || ! grep -qsF "$venv" .venv/bin/pip; then # none yet, broken, or moved here
-  python=$(find_python) || die "no Python 3.10 to 3.13 with venv and Python.h found; set PYTHON="
+  python=$(find_python) || die "no Python 3.11 to 3.14 with venv and Python.h found; set PYTHON="
   say "making .venv with $("$python" -V), $python"
   rm -rf .venv build/python-* # the trees contain paths of the old environment
   quiet "$python" -m venv .venv

@@ -26,18 +26,10 @@ std::string_view text_of(PyObject* object) {
   return text ? std::string_view(text, static_cast<size_t>(length)) : std::string_view();
 }
 
-#if PY_VERSION_HEX >= 0x030B0000
-py::dict globals_of(PyFrameObject* frame) { return py::reinterpret_steal<py::dict>(PyFrame_GetGlobals(frame)); }
-int instruction_of(PyFrameObject* frame) { return PyFrame_GetLasti(frame); }
-#else
-py::dict globals_of(PyFrameObject* frame) { return py::reinterpret_borrow<py::dict>(frame->f_globals); }
-int instruction_of(PyFrameObject* frame) { return frame->f_lasti * static_cast<int>(sizeof(_Py_CODEUNIT)); }
-#endif
-
 /// Whether a frame belongs to the package, or to the module that runs its threads.
 bool is_of_the_package(PyFrameObject* frame) {
   static PyObject* const name = PyUnicode_InternFromString("__name__");
-  const py::dict globals = globals_of(frame);
+  const auto globals = py::reinterpret_steal<py::dict>(PyFrame_GetGlobals(frame));
   if (!name || !globals) return false;
   const std::string_view module = text_of(PyDict_GetItem(globals.ptr(), name));
   return module == "artifex_devices" || module.starts_with("artifex_devices.") || module == "threading";
@@ -64,7 +56,7 @@ struct FramePlace {
 FramePlace place_of(PyFrameObject* frame) {
   const auto owner = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
   auto* const code = reinterpret_cast<PyCodeObject*>(owner.ptr());
-  const int instruction = instruction_of(frame);
+  const int instruction = PyFrame_GetLasti(frame);
   KnownPlace& known = g_known_places.place(hash_pointer(code) * 31 + static_cast<size_t>(instruction));
   if (known.code.is(owner) && known.instruction == instruction) return {known.place, known.is_of_the_package};
   const py::error_scope keep_error;

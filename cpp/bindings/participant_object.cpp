@@ -65,11 +65,7 @@ void note_call(ParticipantObject& me, PyObject* frame) {
   auto* line = reinterpret_cast<PyFrameObject*>(frame);
   PyCodeObject* code = PyFrame_GetCode(line);
   Py_XSETREF(me.code, reinterpret_cast<PyObject*>(code));
-#if PY_VERSION_HEX >= 0x030B0000
   me.instruction = PyFrame_GetLasti(line);
-#else
-  me.instruction = checked(PyObject_GetAttrString(frame, "f_lasti")).cast<int>();
-#endif
 }
 
 void bind_participant(py::module_& module) {

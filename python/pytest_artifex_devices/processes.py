@@ -81,7 +81,7 @@ def _raise(
     if _passes_through_pytest(error):
         raise error
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    pytest.fail(text if hasattr(error, "add_note") else "\n".join([text, *notes]), pytrace=False)  # notes: Python 3.11
+    pytest.fail(text, pytrace=False)
 
 
 def _passes_through_pytest(error: BaseException) -> bool:

@@ -24,7 +24,7 @@ def set_attribute(error: BaseException, name: str, value: object) -> None:
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Adds a note after the exception's existing notes; Python 3.10 does not print notes."""
+    """Adds a note after the exception's existing notes."""
     with contextlib.suppress(Exception):
         notes = getattr(error, "__notes__", ())
         BaseException.__setattr__(error, "__notes__", [*notes, note])

@@ -5,14 +5,9 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 from artifex_devices._base.regular_file import read_regular_file
 from artifex_devices._base.text import printable, shortened

@@ -7,7 +7,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from typing import Literal
 
@@ -56,7 +56,7 @@ def conclude(search: Search, *, measured_on: Mapping[str, str | int], seconds: f
         confidence=word,
         confidence_because=because,
         notes=tuple(notes),
-        measured_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         measured_on=measured_on,
         seconds=seconds,
     )

@@ -174,7 +174,7 @@ def check_rows(
     calibration: Calibration, *, rounds: int, max_bytes: int, step: Callable[[str, int], None]
 ) -> CalibrationCheck:
     """Predicts and measures the table; calls `step` with the name of each part and the number of parts."""
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     limit = min(Machine.live().usable_memory_bytes // _MEMORY_SHARE, max_bytes)
     shapes = [shape for shape in _SHAPES if 4 * math.prod(shape) <= limit]
     sizes = [size for size in _COLLECTIVE_BYTES if size <= limit]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.doctor.report import FORMAT, Fact, Finding, Report, Section
@@ -64,5 +64,5 @@ def examine(*, measure: bool = True, root: str | os.PathLike[str] = "/") -> Repo
         except Exception as error:  # the other sections are still examined
             section = sections[name] = Section(name)
             section.add("examination", None, name, problem=f"it failed ({type(error).__name__}: {error})")
-    date = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    date = datetime.now(UTC).isoformat(timespec="seconds")
     return Report(date, sections, findings(sections))

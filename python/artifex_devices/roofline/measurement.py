@@ -169,7 +169,7 @@ def conditions_before() -> dict[str, Any]:
         load = None
     machine = machine_fingerprint()
     known = {name: machine[name] for name in ("cpu_model", "cpu_quota", "library_version", "numpy_version")}
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return {**known, "date": date, "load_average": load}
 
 

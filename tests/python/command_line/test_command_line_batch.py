@@ -240,16 +240,14 @@ def test_the_current_folder_is_searched_only_as_python_does(folder):
     paths = os.pathsep.join(path for path in sys.path if path and path != str(folder))
     words = ["batch", "measure", "train:step", *QUICK]
     done = subprocess.run(
-        [sys.executable, "-P", "-c", script, *words]
-        if sys.version_info >= (3, 11)
-        else [sys.executable, "-I", "-c", "0"],
+        [sys.executable, "-P", "-c", script, *words],
         capture_output=True,
         text=True,
         timeout=60,
         env={**os.environ, "PYTHONPATH": paths},
         check=False,
     )
-    assert done.returncode == (2 if sys.version_info >= (3, 11) else 0)
+    assert done.returncode == 2
     allowed = subprocess.run(
         [sys.executable, "-c", script, *words],
         capture_output=True,

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Hashable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_type
 
 import artifex_devices as ad
 import numpy as np
 from artifex_devices import P
 from artifex_devices.prefetch import Prefetcher, prefetch_to_device
 from numpy.typing import NDArray
-from typing_extensions import assert_type
 
 HostBatch = dict[str, NDArray[np.float64]]
 

@@ -16,7 +16,6 @@ from pathlib import Path
 import artifex_devices as ad
 import numpy as np
 import pytest
-import typing_extensions
 
 ROOT = Path(__file__).parents[3]
 EXPECTED = Path(__file__).with_name("expected_types.py")
@@ -109,7 +108,7 @@ def test_values_have_the_expected_types(monkeypatch):
         assert fits(value, kind), f"{value!r} is not {kind}"
         compared.append(kind)
 
-    monkeypatch.setattr(typing_extensions, "assert_type", assert_type)
+    monkeypatch.setattr(typing, "assert_type", assert_type)
     spec = importlib.util.spec_from_file_location("expected_types", EXPECTED)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
