@@ -72,10 +72,10 @@ py::tuple contract_arrays(const std::string& operation, const Sharding& placemen
   return spec_to_python(contract_specs(operation, own->abstract_mesh(), operands, labels, Dims(sizes), out_rank));
 }
 
-py::tuple reshape_array(const Array& array, const std::vector<int64_t>& shape) {
-  const NamedSharding* own = named_sharding(*array.sharding());
-  if (own == nullptr) return unsharded_spec(static_cast<int64_t>(shape.size()));
-  return spec_to_python(reshape_spec(own->abstract_mesh(), own->uneven(), own->spec(), array.shape(), Dims(shape)));
+py::tuple reshape_sharded(const Sharding& sharding, const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  const NamedSharding* own = named_sharding(sharding);
+  if (own == nullptr) return unsharded_spec(static_cast<int64_t>(to.size()));
+  return spec_to_python(reshape_spec(own->abstract_mesh(), own->uneven(), own->spec(), Dims(from), Dims(to)));
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ An operation changes the sharding over Explicit axes only if the caller asks for
                py::arg("labels"), py::arg("sizes"), py::arg("out_rank"),
                "Returns the mesh axes of each label of a contraction; the first `out_rank` labels are the "
                "result's dimensions.");
-  internal.def("reshape_spec", &reshape_array, py::arg("array"), py::arg("shape"),
+  internal.def("reshape_spec", &reshape_sharded, py::arg("sharding"), py::arg("shape"), py::arg("new_shape"),
                "Returns the mesh axes of each dimension with which an Array takes another shape while each device "
                "keeps its elements.");
 }

@@ -71,7 +71,7 @@ class Config:
     * `trace_allocations` (bool): whether to record the line of the program that creates each Array, for
       `memory_report`.
     * `auto_axes_moves` ("allow", "warn" or "error"): what a NumPy function does whose operands are sharded over Auto
-      axes in a way that it cannot use. "allow" and "warn" replicate the operands, "error" raises as over Explicit axes.
+      axes in a way that it cannot use. "allow" and "warn" move the operands, "error" raises as over Explicit axes.
     * `spmd_executor` ("auto", "cooperative" or "threads"): how `shard_map` and `pmap` run their participants.
     * `spmd_threads_bytes` (bytes): size of the biggest block from which "auto" uses threads; by default the size from
       which they are faster on 2 cores (bench, family executors).

@@ -254,7 +254,7 @@ class ArrayMethods(_Self):
         sizes = shape[0] if len(shape) == 1 else shape
         if out_sharding is None:
             return np.reshape(self, sizes, order, copy=copy)
-        from artifex_devices._array_ops.core.operand_sharding import with_out_sharding
+        from artifex_devices._array_ops.core.auto_axes import with_out_sharding
         from artifex_devices._array_ops.shape.reshaping import reshape
 
         return with_out_sharding(self, lambda x: reshape(x, sizes, order, copy=copy), out_sharding)
@@ -263,7 +263,7 @@ class ArrayMethods(_Self):
         """Returns the elements in one dimension, on the same memory: reshape(-1), with its out_sharding."""
         if out_sharding is None:
             return np.ravel(self, order)
-        from artifex_devices._array_ops.core.operand_sharding import with_out_sharding
+        from artifex_devices._array_ops.core.auto_axes import with_out_sharding
         from artifex_devices._array_ops.shape.reshaping import ravel
 
         return with_out_sharding(self, lambda x: ravel(x, order), out_sharding)
@@ -285,7 +285,7 @@ class ArrayMethods(_Self):
         """Calls np.repeat(x, repeats, axis); the result is placed by out_sharding if that is not None."""
         if out_sharding is None:
             return np.repeat(self, repeats, axis)
-        from artifex_devices._array_ops.core.operand_sharding import with_out_sharding
+        from artifex_devices._array_ops.core.auto_axes import with_out_sharding
         from artifex_devices._array_ops.index.taking import repeat
 
         return with_out_sharding(self, lambda x: repeat(x, repeats, axis), out_sharding)

@@ -1622,7 +1622,7 @@ def release_dropped_owners() -> None:
     """
 
 def reshape_spec(
-    array: Array, shape: collections.abc.Sequence[int]
+    sharding: Sharding, shape: collections.abc.Sequence[int], new_shape: collections.abc.Sequence[int]
 ) -> tuple[tuple[collections.abc.Hashable, ...], ...]:
     """
     Returns the mesh axes of each dimension with which an Array takes another shape while each device keeps its elements.

@@ -13,17 +13,14 @@ from artifex_devices._array_ops.core.blocks import allocate, check_host_operand
 from artifex_devices._array_ops.core.operand_sharding import (
     OperandDevices,
     common_devices,
-    is_split,
     sharding_with,
-    spec_of,
 )
 from artifex_devices._array_ops.core.reading import Source
 from artifex_devices._base.argument_types import Axes, Casting, Operand
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._core import Array, NamedSharding, internal
-from artifex_devices.errors import ShardingTypeError
+from artifex_devices._core import Array, internal
 
 _SHORTER = "give one for each dimension"
 
@@ -188,29 +185,6 @@ def refuse_bool_axis(operation: str, axis: object) -> None:
     for one in axis if isinstance(axis, tuple) else (axis,):
         if isinstance(one, (bool, np.bool_)):
             raise TypeError(f"{operation}: an axis is a bool; expected an integer, got {axis}; give axis={int(one)}")
-
-
-def require_unsharded(operation: str, x: Array, axes: Sequence[int], name: str = "x") -> None:
-    """Refuses an argument that is sharded along one of these dimensions; the error has the sharding to move it to."""
-    spec = spec_of(x)
-    sharded = [d for d in axes if is_split(x.sharding, spec[d])]
-    if not sharded:
-        return
-    details = ", ".join(f"dimension {d} over {spec[d]}" for d in sharded)
-    free = sharding_with(x.sharding, tuple(() if d in axes else names for d, names in enumerate(spec)))
-    entries = free.spec if isinstance(free, NamedSharding) else free
-    subject = "a dimension that it works along" if name == "x" else name
-    raise failure(
-        ShardingTypeError,
-        operation,
-        f"{subject} is sharded",
-        expected=f"unsharded dimensions {tuple(axes)} of an Array of shape {x.shape}",
-        got=details,
-        fix=(
-            f"move it first: ad.reshard({name}, ad.NamedSharding({name}.sharding.mesh, ad.{entries})), or gather: "
-            f"np.asarray({name})"
-        ),
-    )
 
 
 def host_target(operation: str, out: object) -> NDArray[Any] | None:

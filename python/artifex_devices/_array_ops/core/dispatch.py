@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._array_ops.core.arguments import masked_array_error, operand
-from artifex_devices._array_ops.core.auto_axes import call_on_host, call_with_replicated
+from artifex_devices._array_ops.core.auto_axes import call_on_host
 from artifex_devices._array_ops.core.gathered_call import (
     call_on_copy,
     call_without_out,
@@ -22,7 +22,6 @@ from artifex_devices._array_ops.core.registry import FUNCTIONS, REFUSALS, UFUNCS
 from artifex_devices._array_ops.elementwise.ufuncs import elementwise, elementwise_into
 from artifex_devices._base.checks import failure
 from artifex_devices._core import Array
-from artifex_devices.errors import ShardingTypeError
 
 # The functions that change an argument, and its name; all others return their result.
 _CHANGED = {
@@ -38,13 +37,6 @@ _NONE_COUNTS = ("axis", "initial")  # options of a ufunc's methods for which Non
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """Does the work of `Array.__array_ufunc__`."""
-    try:
-        return _call_ufunc(ufunc, method, inputs, options)
-    except ShardingTypeError as refusal:
-        return call_with_replicated(getattr(ufunc, method), inputs, options, refusal)
-
-
-def _call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     name = ufunc.__name__
     if method == "at":
         if isinstance(inputs[0], Array):
@@ -97,10 +89,7 @@ def call_function(function: Callable[..., Any], types: Any, args: Any, kwargs: A
         name = _name_of(function)
         refusal = _unsupported(name, args, kwargs, REFUSALS.get(function, _UNSUPPORTED))
         return call_on_host(name, function, args, kwargs, refusal)
-    try:
-        return FUNCTIONS[function](*args, **kwargs)
-    except ShardingTypeError as refusal:
-        return call_with_replicated(FUNCTIONS[function], args, kwargs, refusal)
+    return FUNCTIONS[function](*args, **kwargs)
 
 
 def supports(function: object) -> bool:
@@ -155,8 +144,8 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 _FAMILIES = {
     "core": ("introspection",),
-    "elementwise": ("functions",),
-    "index": ("searching", "sorting", "taking"),
+    "elementwise": ("functions", "lookups"),
+    "index": ("insertion", "searching", "sorting", "taking"),
     "linalg": ("einsum", "factorizations", "fourier", "matrix_products"),
     "reduce": ("norms", "positions", "reductions", "scans", "statistics"),
     "shape": ("creation", "diagonals", "joining", "rearranging", "reshaping"),

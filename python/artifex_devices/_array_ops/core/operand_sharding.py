@@ -7,7 +7,7 @@ The arithmetic of specs is in the core, `partition/spec_algebra`. Its results ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from artifex_devices._base.checks import failure
@@ -16,7 +16,6 @@ from artifex_devices._base.text import shortened_list
 from artifex_devices._core import Array, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding, internal
 from artifex_devices._placement.mesh_context import mesh_that_is_set
 from artifex_devices._placement.reshard import reshard
-from artifex_devices.errors import ShardingTypeError
 
 # The mesh axes that shard each dimension, major to minor; () for a dimension that is not sharded.
 Spec = tuple[tuple[Hashable, ...], ...]
@@ -31,7 +30,7 @@ def spec_of(x: Array) -> Spec:
     return spec_in(x.sharding, x.ndim)
 
 
-def num_parts(sharding: NamedSharding, axes: tuple[Hashable, ...]) -> int:
+def num_parts(sharding: Any, axes: tuple[Hashable, ...]) -> int:
     """Returns the number of parts of a dimension that is sharded over these axes."""
     return math.prod(sharding.mesh.shape[name] for name in axes)
 
@@ -132,20 +131,6 @@ def ids_text(sharding: Sharding) -> str:
 def _devices_text(sharding: Sharding) -> str:
     kind = "" if sharding.memory_kind == "device" else f" in {sharding.memory_kind} memory"
     return f"{sharding._device_assignment[0].platform} {ids_text(sharding)}{kind}"
-
-
-def with_out_sharding(x: Array, change: Callable[[Array], Array], out_sharding: object) -> Array:
-    """Returns change(x), placed by out_sharding unless that is None.
-
-    If the shards of x do not allow the change, x is replicated on its devices first.
-    """
-    if out_sharding is None:
-        return change(x)
-    try:
-        result = change(x)
-    except ShardingTypeError:
-        result = change(reshard(x, sharding_with(x.sharding, ())))
-    return placed_as(result, x, out_sharding)
 
 
 def placed_as(result: Array, x: Array, out_sharding: object) -> Array:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions along unsharded dimensions: each device computes its own blocks, and nothing is communicated."""
+"""Functions along whole dimensions: each device computes its own blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from artifex_devices._array_ops.core.arguments import require_unsharded
+from artifex_devices._array_ops.core.auto_axes import whole_along, whole_operands
 from artifex_devices._array_ops.core.blocks import (
     PARALLEL_BYTES,
     allocate,
@@ -59,13 +59,13 @@ def apply_along(
     leading: tuple[int, ...] = (),
     into: NDArray[Any] | None = None,
 ) -> Any:
-    """Computes a function along unsharded dimensions; the result is sharded as x in its other dimensions.
+    """Computes a function along whole dimensions; the result is sharded as x in its other dimensions.
 
-    `sizes` maps the dimensions that must not be sharded to their sizes in the result, or to None for removed
+    `sizes` maps the dimensions that must be whole to their sizes in the result, or to None for removed
     dimensions. `compute` takes a block with all elements along them. `leading` are the sizes of new dimensions in
     front. `into` is None, or an ndarray of the result's shape to write and return.
     """
-    require_unsharded(operation, x, sorted(sizes))
+    x = whole_along(operation, x, sorted(sizes))
     spec = spec_of(x)
     kept = [(d, sizes.get(d, size)) for d, size in enumerate(x.shape)]
     shape = leading + tuple(size for _, size in kept if size is not None)
@@ -74,7 +74,7 @@ def apply_along(
     if whole is not None:
         value = np.asarray(compute(whole))
         return from_fused(operation, value.reshape(shape), dtype, sharding, committed=x.committed)
-    blocks = local_arrays(operation, x)
+    blocks = local_arrays(operation, x, False, into is None)
     (result,), (outputs,) = outputs_of(operation, shape, [dtype], sharding, committed=x.committed, into=into)
     # The dimensions of x along which a large block can be split, with their numbers in the result.
     places = {d: len(leading) + i for i, d in enumerate(d for d, size in kept if size is not None) if d not in sizes}
@@ -108,25 +108,24 @@ def _in_result(piece: tuple[Any, ...], places: Mapping[int, int]) -> tuple[Any, 
     return piece if len(piece) == 1 else (*(slice(None),) * places[len(piece) - 2], *piece[-2:])
 
 
-def require_matrices(operation: str, *operands: Any) -> None:
-    """Checks that operands are stacks of matrices whose last two dimensions are not sharded."""
+def matrices(operation: str, *operands: Any) -> list[Any]:
+    """Returns operands that are stacks of matrices, with their last two dimensions whole."""
     for x in operands:
         if x.ndim < 2:
             raise np.linalg.LinAlgError(
                 f"{operation}: {x.ndim}-dimensional array given; expected matrices, at least two dimensions, got shape "
                 f"{tuple(x.shape)}; reshape it first"
             )
-        if isinstance(x, Array):
-            require_unsharded(operation, x, (x.ndim - 2, x.ndim - 1))
+    return whole_operands(operation, *((x, (x.ndim - 2, x.ndim - 1), "x") for x in operands))
 
 
 def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], Any]) -> Any:
-    """Computes a function of each matrix of a stack of shape (..., M, N), whose last two dimensions are not sharded.
+    """Computes a function of each matrix of a stack of shape (..., M, N), whose last two dimensions must be whole.
 
     `compute` returns one or more ndarrays (a tuple), which have the leading dimensions of its argument. The result is
     an Array, or a tuple of Arrays of the class that `compute` returns, sharded as x in the leading dimensions.
     """
-    require_matrices(operation, x)
+    (x,) = matrices(operation, x)
     samples = compute(np.empty((0, *x.shape[-2:]), x.dtype))
     wanted = _tuple_of(samples)
     stack, spec = x.shape[:-2], spec_of(x)[:-2]
@@ -144,7 +143,7 @@ def over_matrices(operation: str, x: Array, compute: Callable[[NDArray[Any]], An
         for sample, sharding in zip(wanted, shardings, strict=True)
     ]
     tasks: list[Callable[[], Any]] = []
-    for number, block in enumerate(local_arrays(operation, x)):
+    for number, block in enumerate(local_arrays(operation, x, False, True)):
         outputs = [buffers[number] for _, buffers in allocated]
         if any(output.size for output in outputs):
             tasks.extend(

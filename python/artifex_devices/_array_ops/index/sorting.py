@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order along unsharded dimensions: sort, partition, median and quantiles; differences of neighbours."""
+"""Order along whole dimensions: sort, partition, median and quantiles; differences of neighbours and gradients."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from artifex_devices._array_ops.core.arguments import (
     array_operand,
     as_operand,
+    axis_tuple,
     check_reduction_out,
     host_target,
     normal_axes,
     on_host,
     refuse_bool_axis,
-    require_unsharded,
 )
+from artifex_devices._array_ops.core.auto_axes import whole_along, whole_operands
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.shape.reshaping import ravel
@@ -46,8 +47,7 @@ def _sorted(function: Callable[..., Any], a: ArrayLike, axis: int | None, order:
         x = np.atleast_1d(x)  # as NumPy does here, but not in sort and partition
         refuse_bool_axis(operation, axis)
     if axis is None:
-        require_unsharded(operation, x, range(x.ndim))
-        x, axis = ravel(x), 0
+        x, axis = ravel(whole_along(operation, x, range(x.ndim))), 0
     d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
     dtype = np.intp if positions else x.dtype
     return apply_along(operation, x, {d: x.shape[d]}, lambda block: function(block, axis=d, **options), dtype)
@@ -165,6 +165,25 @@ def _diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, 
     joined = array_operand("diff", np.concatenate(parts, d) if len(parts) > 1 else x)
     dtype = np.diff(np.ones(2, joined.dtype)).dtype
     return apply_along("diff", joined, {d: max(joined.shape[d] - n, 0)}, lambda b: np.diff(b, n, axis=d), dtype)
+
+
+@implements(np.gradient)
+def _gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: Any = 1) -> Any:
+    x = array_operand("gradient", f)
+    axes = range(x.ndim) if axis is None else axis_tuple("gradient", axis, x.ndim)
+    spacings = [on_host("gradient", spacing, "spacing") for spacing in varargs]
+    np.gradient(np.ones((3,) * x.ndim), *(s if s.ndim == 0 else np.arange(3.0) for s in spacings), axis=axis)
+    if len(spacings) < 2:
+        spacings = (spacings or [np.asarray(1.0)]) * len(axes)
+    dtype = np.gradient(np.ones(3, x.dtype)).dtype
+    parts = whole_operands("gradient", *((x, (d,), "x") for d in axes))
+
+    def along(part: Array, d: int, spacing: NDArray[Any]) -> Array:
+        compute = lambda block: np.gradient(block, spacing, axis=d, edge_order=edge_order)  # noqa: E731
+        return apply_along("gradient", part, {d: x.shape[d]}, compute, dtype)
+
+    results = tuple(map(along, parts, axes, spacings))
+    return results[0] if len(results) == 1 else results
 
 
 @implements(np.trapezoid)

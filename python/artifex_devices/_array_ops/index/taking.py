@@ -18,8 +18,8 @@ from artifex_devices._array_ops.core.arguments import (
     one_axis,
     operand,
     refuse_bool_axis,
-    require_unsharded,
 )
+from artifex_devices._array_ops.core.auto_axes import whole_operands
 from artifex_devices._array_ops.core.blocks import Box, local_arrays
 from artifex_devices._array_ops.core.operand_sharding import common_devices, sharding_with, spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
@@ -176,9 +176,9 @@ def _take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1) 
     if places.dtype.kind not in "iu":
         raise IndexError(f"take_along_axis: indices of dtype {places.dtype}; expected integers; use i.astype(int)")
     axis = one_axis("take_along_axis", axis, source.ndim)
-    for name, x in (("x", source), ("indices", places)):
-        if isinstance(x, Array):
-            require_unsharded("take_along_axis", x, (axis,), name)
+    is_local = all(x.is_fully_addressable for x in (source, places) if isinstance(x, Array))
+    whole = (axis,) if is_local else range(source.ndim)  # tiles of other processes cannot be read
+    source, places = whole_operands("take_along_axis", (source, whole, "x"), (places, whole, "indices"))
     size = source.shape[axis]
     for part in local_arrays("take_along_axis", places) if isinstance(places, Array) else (places,):
         wrong = (part < -size) | (part >= size)
@@ -235,9 +235,8 @@ def _select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defa
 
 @implements(np.searchsorted)
 def _searchsorted(a: ArrayLike, v: ArrayLike, side: Any = "left", sorter: ArrayLike | None = None) -> Array:
-    for name, x in (("a", a), ("sorter", sorter)):
-        if isinstance(x, Array):
-            require_unsharded("searchsorted", x, range(x.ndim), name)
+    tables: list[tuple[Any, str]] = [(a, "a"), (sorter, "sorter")]
+    a, sorter = whole_operands("searchsorted", *((x, range(np.ndim(x)), name) for x, name in tables))
     keys = on_host("searchsorted", a, "a")
     order = None if sorter is None else on_host("searchsorted", sorter, "sorter")
     values = as_array("searchsorted", v, [a, v, sorter])

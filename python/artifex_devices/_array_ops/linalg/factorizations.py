@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from artifex_devices._array_ops.core.arguments import array_operand, as_operand
-from artifex_devices._array_ops.core.per_block import over_matrices, require_matrices
+from artifex_devices._array_ops.core.per_block import matrices, over_matrices
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
 from artifex_devices._array_ops.shape.joining import stack
@@ -53,7 +53,7 @@ def _solve(a: ArrayLike, b: ArrayLike) -> Operand:
     """Implements np.linalg.solve: both stacks broadcast; a vector b is one right-hand side for all matrices."""
     x, y = as_operand("linalg.solve", a), as_operand("linalg.solve", b)
     sides = expand_dims(y, 1) if y.ndim == 1 else y
-    require_matrices("linalg.solve", x, sides)
+    x, sides = matrices("linalg.solve", x, sides)
     solved = _with_operand("linalg.solve", _solved, x, sides, ("rows", "sides"), ("columns", "sides"))
     return squeeze(solved, -1) if y.ndim == 1 else solved
 
@@ -73,7 +73,7 @@ def _with_tolerance(
     limit: Any = tolerance
     if limit is not None:
         limit = np.asarray(limit) if np.ndim(limit) == 0 else as_operand(operation, limit)
-    require_matrices(operation, a)
+    (a,) = matrices(operation, a)
 
     def compute(block: Any, each: Any = limit) -> Any:
         return function(block, hermitian=hermitian, **{name: each})

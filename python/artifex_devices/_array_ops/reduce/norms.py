@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple, normal_axes, require_unsharded
+from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple, normal_axes
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
@@ -127,7 +127,6 @@ def _matrix(operation: str, x: Array, order: Any, axes: tuple[int, int], keepdim
         initial: Any = {"initial": 0} if order > 0 else {}  # as NumPy
         return reduce_ufunc(extreme, sums, axes, keepdims=keepdims, name=operation, **initial)  # type: ignore[no-any-return]
     if order in (2, -2, "nuc"):
-        require_unsharded(operation, x, sorted(axes))
         result, _ = _dtypes(x)
         sizes = dict.fromkeys(axes, 1 if keepdims else None)
         return apply_along(

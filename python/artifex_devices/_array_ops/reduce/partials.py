@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.core.arguments import require_unsharded
+from artifex_devices._array_ops.core.auto_axes import whole_along
 from artifex_devices._array_ops.core.blocks import (
     PIECE_BYTES,
     local_arrays,
@@ -137,7 +137,7 @@ def reduce_parts(
     for extra in extras:
         _check_broadcasts(operation, extra, x)
     if not rule.splits:
-        require_unsharded(operation, x, axes)
+        x = whole_along(operation, x, axes)
     plan = _plan(x.sharding, x.shape, spec_of(x), axes, bool(keepdims))
     committed = devices.committed
     block = small_value(x) if not extras and into is None else None
@@ -153,7 +153,7 @@ def reduce_parts(
         for extra in extras
     ]
     # Not to be written, but writable, because NumPy's argmax copies read-only memory.
-    blocks = local_arrays(operation, x, True)
+    blocks = local_arrays(operation, x, True, not rule.splits and into is None)
     results, targets = outputs_of(operation, plan.shape, dtypes, plan.sharding, committed=committed, into=into)
     first: list[Callable[[], Any]] = []
     then: list[Callable[[], Any]] = []

@@ -15,17 +15,18 @@ from artifex_devices._array_ops.core.arguments import (
     host_target,
     loop_dtype,
     refuse_bool_axis,
-    require_unsharded,
 )
+from artifex_devices._array_ops.core.auto_axes import moved_over_auto, whole_along
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES, Tiling, local_arrays, outputs_of, run_all, tiling
 from artifex_devices._array_ops.core.fused_small import from_fused, small_value
-from artifex_devices._array_ops.core.operand_sharding import any_explicit, is_split, sharding_with, spec_of
+from artifex_devices._array_ops.core.operand_sharding import any_explicit, is_split, num_parts, sharding_with, spec_of
 from artifex_devices._array_ops.core.per_block import apply_along, pieces_along
 from artifex_devices._array_ops.core.registry import implements_each, implements_ufunc
 from artifex_devices._array_ops.reduce.reductions import ASSOCIATIVE, wide_dtype
+from artifex_devices._array_ops.shape.reshaping import ravel
 from artifex_devices._base.argument_types import Out
 from artifex_devices._base.checks import failure
-from artifex_devices._core import Array, Sharding
+from artifex_devices._core import Array
 from artifex_devices.errors import ShardingTypeError
 
 _Piece = tuple[NDArray[Any], NDArray[Any]]  # a part of the operand, and where its result is written
@@ -117,14 +118,11 @@ def _scan(
         result = ufunc.accumulate(np.ones((1,) * ndim, x.dtype), axis=0, dtype=dtype).dtype
     work = wide_dtype(result) if adds else result
     if axis is None:
-        shape: tuple[int, ...] = (x.size,)
-        sharding = _flat_sharding(operation, x)
-        d = 0
-    else:
-        d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
-        shape, sharding = x.shape, sharding_with(x.sharding, spec_of(x))
+        x, axis = _flattened(operation, x), 0
+    d = int(np.lib.array_utils.normalize_axis_index(axis, x.ndim))
     if ufunc not in ASSOCIATIVE:
-        require_unsharded(operation, x, (d,))
+        x = whole_along(operation, x, (d,))
+    shape, sharding = x.shape, sharding_with(x.sharding, spec_of(x))
     fill = None if filler is None or x.dtype.kind in "biu" else np.asarray(filler, x.dtype)
 
     def prepare(block: NDArray[Any]) -> NDArray[Any]:
@@ -132,9 +130,9 @@ def _scan(
 
     whole = small_value(x) if into is None else None
     if whole is not None:
-        running = ufunc.accumulate(prepare(whole.reshape(shape)), axis=d, dtype=work if adds else dtype)
+        running = ufunc.accumulate(prepare(whole), axis=d, dtype=work if adds else dtype)
         return from_fused(operation, running, result, sharding, committed=x.committed)
-    blocks = [block.reshape(-1) if axis is None else block for block in local_arrays(operation, x)]
+    blocks = local_arrays(operation, x, False, ufunc not in ASSOCIATIVE and into is None)
     places = tiling(sharding, shape, operation)
     (value,), (outputs,) = outputs_of(operation, shape, [result], sharding, committed=x.committed, into=into)
     first: list[Callable[[], Any]] = []
@@ -182,32 +180,27 @@ class _Step:
             np.copyto(output, self._values, casting="unsafe")
 
 
-def _flat_sharding(operation: str, x: Array) -> Sharding:
-    """Returns the sharding of the flattened Array, if its shards are consecutive in it."""
+def _flattened(operation: str, x: Array) -> Any:
+    """Returns the elements in one dimension, sharded as dimension 0, if the shards follow each other there."""
     spec = spec_of(x)
     lost = [axes for axes in spec[1:] if is_split(x.sharding, axes) or any_explicit(x.sharding, axes)]
-    if x.ndim and not lost:
-        flat = sharding_with(x.sharding, (spec[0],))
-        if not spec[0]:
-            return flat
-        row = x.size // x.shape[0] if x.shape[0] else 0
-        mine, its = tiling(x.sharding, x.shape, operation), tiling(flat, (x.size,), operation)
-        both = zip(mine.boxes, its.boxes, strict=True)
-        if all(a[0].start * row == b[0].start and a[0].stop * row == b[0].stop for a, b in both):
-            return flat
-    elif not x.ndim:
-        return sharding_with(x.sharding, ((),))
-    raise failure(
-        ShardingTypeError,
-        operation,
-        "without axis the Array is flattened, and its shards do not follow each other in the flat order",
-        expected="only dimension 0 to be sharded, and evenly",
-        got=f"{spec} for shape {x.shape}",
-        fix=(
-            "name an axis, replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or "
-            "gather: np.asarray(x)"
-        ),
-    )
+    is_even = not x.ndim or not is_split(x.sharding, spec[0]) or x.shape[0] % num_parts(x.sharding, spec[0]) == 0
+    if lost or not is_even:
+        refusal = failure(
+            ShardingTypeError,
+            operation,
+            "without axis the Array is flattened, and its shards do not follow each other in the flat order",
+            expected="only dimension 0 to be sharded, and evenly",
+            got=f"{spec} for shape {x.shape}",
+            fix=(
+                "name an axis, replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P())), or "
+                "gather: np.asarray(x)"
+            ),
+        )
+        kept = spec[0] if is_even and x.is_fully_addressable else ()  # sums do not span processes
+        target = sharding_with(x.sharding, (kept, *((),) * (x.ndim - 1)))
+        (x,) = moved_over_auto([(x, target)], refusal)
+    return ravel(x)
 
 
 def _chains(places: Tiling, axis: int) -> tuple[list[list[int]], list[tuple[int, int]]]:

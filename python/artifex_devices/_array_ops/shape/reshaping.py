@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from artifex_devices import _core
 from artifex_devices._array_ops.core.arguments import axis_tuple, refuse_bool_axis, size_tuple
+from artifex_devices._array_ops.core.auto_axes import moved_over_auto
 from artifex_devices._array_ops.core.blocks import Box, allocate, local_arrays, run_all, tiling
 from artifex_devices._array_ops.core.operand_sharding import Spec, is_split, sharding_with, spec_of
 from artifex_devices._array_ops.core.registry import implements, implements_each
@@ -40,8 +41,28 @@ def reshape(a: Any, /, shape: Any, order: Literal["A", "C", "F"] | None = "C", *
         return a if not copy else np.copy(a)
     if copy is False:
         _check_row_major(a, shape)
-    result = same_bytes("reshape", a, shape, internal.reshape_spec(a, shape))
+    try:
+        spec = internal.reshape_spec(a.sharding, a.shape, shape)
+    except ShardingTypeError as refusal:
+        if copy is False:
+            raise
+        kept = _kept_spec(a, shape)
+        (a,) = moved_over_auto([(a, sharding_with(a.sharding, kept))], refusal)
+        spec = internal.reshape_spec(a.sharding, a.shape, shape)
+    result = same_bytes("reshape", a, shape, spec)
     return np.copy(result) if copy else result
+
+
+def _kept_spec(a: Array, shape: tuple[int, ...]) -> Spec:
+    """Returns the spec of a without the mesh axes with which it does not take another shape."""
+    kept: list[tuple[Hashable, ...]] = [()] * a.ndim
+    for d, axes in enumerate(spec_of(a)):
+        kept[d] = axes
+        try:
+            internal.reshape_spec(sharding_with(a.sharding, tuple(kept)), a.shape, shape)
+        except ShardingTypeError:
+            kept[d] = ()
+    return tuple(kept)
 
 
 def _check_row_major(a: Array, shape: tuple[int, ...]) -> None:
@@ -126,7 +147,7 @@ def squeeze(a: Array, axis: Axes = None) -> Array:
     spec = spec_of(a)
     cut = sorted(d for d in gone if is_split(a.sharding, spec[d]))
     if cut:
-        raise failure(
+        refusal = failure(
             ShardingTypeError,
             "squeeze",
             f"dimensions {cut} of size 1 are sharded over {[spec[d] for d in cut]}: only one device has elements",
@@ -134,6 +155,8 @@ def squeeze(a: Array, axis: Axes = None) -> Array:
             got=a.sharding,
             fix="replicate it first: ad.reshard(x, ad.NamedSharding(x.sharding.mesh, ad.P()))",
         )
+        kept = tuple(() if d in cut else axes for d, axes in enumerate(spec))
+        (a,) = moved_over_auto([(a, sharding_with(a.sharding, kept))], refusal)
     return same_bytes("squeeze", a, tuple(a.shape[d] for d in stay), tuple(spec[d] for d in stay))
 
 
