@@ -2,8 +2,11 @@
 """Signatures of the classes and functions that pybind11 binds, from the stubs of the extensions."""
 
 import ast
+import copy
 import functools
 from pathlib import Path
+
+from type_names import linked
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python" / "artifex_devices"
 
@@ -11,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "python" / "artifex_devices"
 def signature_of(path):
     """Returns the texts of arguments and result of a bound function, method or constructor.
 
-    The arguments are without `self` and without the annotation Any, which adds nothing.
+    The arguments are without `self`.
 
     Args:
         path: Name in the extension, such as "live_arrays", "Mesh.update" or "Mesh.__init__".
@@ -20,12 +23,13 @@ def signature_of(path):
         KeyError: The stubs have no such function.
     """
     definition = definitions()[path]
-    arguments = definition.args
+    arguments = copy.deepcopy(definition.args)
     for argument in ast.walk(arguments):
-        if isinstance(argument, ast.arg) and argument.annotation and ast.unparse(argument.annotation) == "typing.Any":
-            argument.annotation = None
+        if isinstance(argument, ast.arg) and argument.annotation:
+            argument.annotation = ast.Name(linked(ast.unparse(argument.annotation), {}))
     arguments.args = [argument for argument in arguments.args if argument.arg not in ("self", "cls")]
-    return f"({ast.unparse(arguments)})", ast.unparse(definition.returns) if definition.returns else None
+    returned = linked(ast.unparse(definition.returns), {}) if definition.returns else None
+    return f"({ast.unparse(arguments)})", returned
 
 
 @functools.cache

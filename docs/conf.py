@@ -11,9 +11,11 @@ DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 
 import artifex_devices  # noqa: E402
+import autodoc_types  # noqa: E402
 import llms_text  # noqa: E402
 import navigation  # noqa: E402
 import reference_pages  # noqa: E402
+import type_names  # noqa: E402
 from artifex_devices import _core  # noqa: E402
 from bound_signatures import definitions, signature_of  # noqa: E402
 from docutils import nodes  # noqa: E402
@@ -91,9 +93,10 @@ def find_signature(app, what, name, value, options, signature, returns):
         return "", None
     if what == "class" and vars(_core).get(value.__name__) is value and f"{value.__name__}.__init__" in definitions():
         return signature_of(f"{value.__name__}.__init__")[0], None
-    if what not in ("function", "method") or not is_bound(value):
+    path = ".".join(name.split(".")[-2:]) if what == "method" else name.rpartition(".")[2]
+    if what not in ("function", "method") or not (is_bound(value) or (path in definitions() and what == "method")):
         return None
-    return signature_of(".".join(name.split(".")[-2:]) if what == "method" else name.rpartition(".")[2])
+    return signature_of(path)
 
 
 class BoundPropertyDocumenter(PropertyDocumenter):
@@ -147,7 +150,8 @@ def write_dashes(app, document):
 
 def setup(app):
     """Connects the generated parts of the site."""
-    reference_pages.write(DOCS / "reference")
+    reference_pages.write(DOCS / "reference", {"types.rst": type_names.page_text()})
+    autodoc_types.name_types()
     app.connect("source-read", adapt_source)
     app.add_role("name", NameRole())
     app.add_autodocumenter(BoundPropertyDocumenter, override=True)

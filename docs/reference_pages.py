@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 import importlib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -196,6 +196,7 @@ def index_text(home: dict[str, Name]) -> str:
             "Every public name, by task. Private modules begin with an underscore; anything in them may change.\n",
             ".. toctree::\n   :maxdepth: 1\n",
             *(f"   {page.name}" for page in PAGES),
+            "   types",
             "   File formats </formats/README>",
             "",
             heading("Names of the package", "-"),
@@ -224,10 +225,10 @@ def pages() -> dict[str, str]:
     return {"index.rst": index_text(home), **{f"{page.name}.rst": page_text(page, home) for page in PAGES}}
 
 
-def write(folder: Path) -> None:
-    """Writes the pages that differ into `folder`, and removes others."""
+def write(folder: Path, others: Mapping[str, str]) -> None:
+    """Writes the pages and `others`, where they differ, into `folder`, and removes all other pages."""
     folder.mkdir(exist_ok=True)
-    texts = pages()
+    texts = {**pages(), **others}
     for path in folder.glob("*.rst"):
         if path.name not in texts:
             path.unlink()

@@ -9,7 +9,7 @@ NDARRAY = "numpy.typing.NDArray[typing.Any]"
 SHAPE = "tuple[int, ...]"
 INDEX = "tuple[slice, ...]"
 NAMES = "tuple[collections.abc.Hashable, ...]"
-AXIS_SIZES = "collections.OrderedDict[typing.Any, int]"  # as JAX; a name may be any hashable object
+AXIS_SIZES = "collections.OrderedDict[collections.abc.Hashable, int]"
 DEVICES = "list[Device]"
 SELF = "typing.Self"
 SIZES = "collections.abc.Sequence[int]"
@@ -21,11 +21,14 @@ SELECTION = f"{ONE_AXIS} | slice | types.EllipsisType | {ARRAY_LIKE} | None"  # 
 MESH_DEVICES = f"Device | {NDARRAY} | collections.abc.Sequence[typing.Any]"  # sequences may be nested
 AXIS_NAMES = "collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable]"
 AXIS_TYPE = "AxisType | typing.Literal['auto', 'explicit', 'manual']"
+AXIS_TYPES_BY_NAME = (
+    "collections.abc.Mapping[str, AxisType] | collections.abc.Mapping[collections.abc.Hashable, AxisType]"
+)
 AXIS_TYPES = f"{AXIS_TYPE} | collections.abc.Sequence[{AXIS_TYPE}] | None"
 PARTITIONS = "tuple[typing.Any, ...]"  # None, a name, names or UNCONSTRAINED for each dimension
 SPEC = "tuple[tuple[collections.abc.Hashable, ...], ...]"  # the mesh axes of each dimension
-RECORDS = "list[dict[str, typing.Any]]"
-RECORD = "dict[str, typing.Any]"
+RECORD = "artifex_devices._base.leaf_types.Record"
+RECORDS = f"list[{RECORD}]"
 FACTORS = "dict[str, tuple[float, str]]"  # of efficiency, each with its source
 PROGRESS = "collections.abc.Callable[[int], None] | None"
 
@@ -96,7 +99,7 @@ TYPES = {
     "AbstractMesh.manual_axes": NAMES,
     "AbstractMesh.shape": AXIS_SIZES,
     "AbstractMesh.shape_tuple": "tuple[tuple[collections.abc.Hashable, int], ...]",
-    "AbstractMesh.update_axis_types(name_to_type)": "collections.abc.Mapping[typing.Any, AxisType]",
+    "AbstractMesh.update_axis_types(name_to_type)": AXIS_TYPES_BY_NAME,
     "Array.__array__": NDARRAY,
     "Array.__array_namespace__": "types.ModuleType",
     "Array.__complex__": "complex",
@@ -123,11 +126,14 @@ TYPES = {
     "Array.dtype": "numpy.dtype[typing.Any]",
     "Array.format": "artifex_devices.layout.Format",
     "Array.global_shards": "list[Shard]",
+    "Array.item": "artifex_devices._base.leaf_types.PythonNumber",
     "Array.item(index)": f"{ONE_AXIS} | tuple[{ONE_AXIS}, ...]",
     "Array.shape": SHAPE,
     "Array.take(axis)": ONE_AXIS,
+    "Array.tolist": "artifex_devices._base.leaf_types.NestedNumbers",
     "Client.__enter__": SELF,
     "Client.__exit__(args)": "object",
+    "Client.allocator_config": "artifex_devices.xla_client.GpuAllocatorConfig | None",
     "Client.buffer_from_pyval": "Array",
     "Client.buffer_from_pyval(argument)": ARRAY_LIKE,
     "Client.buffer_from_pyval(device)": "Device",
@@ -143,7 +149,7 @@ TYPES = {
     "Client.local_devices": DEVICES,
     "Cluster.devices": DEVICES,
     "Cluster.dims": SHAPE,
-    "Cluster.parts": "dict[str, typing.Any]",
+    "Cluster.parts": RECORD,
     "Cluster.wraps": "tuple[bool, ...]",
     "Device.__call__": SELF,
     "Device.addressable_memories": "list[Memory]",
@@ -166,10 +172,10 @@ TYPES = {
     "Layout.__init__(minor_to_major)": SIZES,
     "Layout.minor_to_major": SHAPE,
     "Machine.counts": "dict[str, int]",
-    "Machine.cpu_domains": "list[dict[str, typing.Any]]",
-    "Machine.missing_facts": "list[dict[str, typing.Any]]",
-    "Machine.numa_nodes": "list[dict[str, typing.Any]]",
-    "Machine.objects": "list[dict[str, typing.Any]]",
+    "Machine.cpu_domains": RECORDS,
+    "Machine.missing_facts": RECORDS,
+    "Machine.numa_nodes": RECORDS,
+    "Machine.objects": RECORDS,
     "Memory.addressable_by_devices": DEVICES,
     "Memory.stats": "dict[str, int]",
     "MemoryWindow.devices": "tuple[Device, ...]",
@@ -193,9 +199,11 @@ TYPES = {
     "Mesh.shape_tuple": "tuple[tuple[collections.abc.Hashable, int], ...]",
     "MeshDevices.jax_order": NDARRAY,
     "NamedSharding.__init__(spec)": "PartitionSpec",
+    "NamedSharding.update(kwargs)": "object",
     "PartitionSpec.__add__": "PartitionSpec",
     "PartitionSpec.__add__(arg0)": "PartitionSpec | tuple[typing.Any, ...]",
     "PartitionSpec.__getitem__(index)": "typing.SupportsIndex | slice",
+    "PartitionSpec.__init__(args)": AXIS_NAMES,
     "PartitionSpec.__radd__": "PartitionSpec",
     "PartitionSpec.__radd__(arg0)": "tuple[typing.Any, ...]",
     "PartitionSpec.count": "int",

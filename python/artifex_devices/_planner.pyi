@@ -9,6 +9,7 @@ import typing
 
 import numpy.typing
 
+import artifex_devices._base.leaf_types
 import artifex_devices._core
 
 __all__: list[str] = [
@@ -219,7 +220,7 @@ def pipeline_timeline(
     chunks: int,
     forward: collections.abc.Sequence[float],
     backward: collections.abc.Sequence[float],
-) -> list[dict[str, typing.Any]]:
+) -> list[artifex_devices._base.leaf_types.Record]:
     """
     Returns a dict of each pass of a pipeline; times in seconds.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import Array, Sharding, internal
 from artifex_devices._placement.device_put import device_put
@@ -15,7 +16,7 @@ __all__ = ["batch_share", "place_batch"]
 add_public_lookup(__name__)
 
 
-def place_batch(operation: str, batch: object, target: object) -> Any:
+def place_batch(operation: str, batch: object, target: object) -> PyTree:
     """Places a batch by device_put, except that each process gives its own part of ndarrays that span processes.
 
     Sends no messages unless `exchanges_sizes`; without them it can run concurrently with other work, as prefetching

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from artifex_devices._base.checks import check_bool, check_choice, check_int, check_number, check_type, failure
 from artifex_devices._base.public_lookup import add_public_lookup
@@ -47,6 +47,7 @@ _DEFAULTS = {  # of options that are stored in Python
     "distributed_shared_memory": True,
     "flight_record_dir": _flight_record_dir(os.environ),
 }
+Setting: TypeAlias = bool | int | float | str | None  # the value of an option
 _NAMES = (*_PLATFORMS, *_SCOPED, "jax_num_cpu_devices", *_BYTES, "trace_allocations", *_DEFAULTS)
 _UPDATE = "config.update"
 _DEFAULT_COUNT = -1  # of CPU devices, as in JAX: the environment variable, else one for each CPU domain
@@ -107,7 +108,7 @@ class Config:
         environment = os.environ.get("JAX_NUM_CPU_DEVICES", "")
         vars(self)["jax_num_cpu_devices"] = int(environment) if environment.isdecimal() else _DEFAULT_COUNT
 
-    def update(self, name: str, value: Any) -> None:
+    def update(self, name: str, value: Setting) -> None:
         """Sets one option, for all threads.
 
         Args:
@@ -125,8 +126,9 @@ class Config:
             internal.write_scoped_option(name, value)
         elif name in _PLATFORMS:
             kinds = (str, type(None))
-            check_type(_UPDATE, name, value, kinds, "a platform's name or None", "write 'cpu'", ValueError)
-            internal.write_platform_option(name, value)
+            platform: Any = value
+            check_type(_UPDATE, name, platform, kinds, "a platform's name or None", "write 'cpu'", ValueError)
+            internal.write_platform_option(name, platform)
         elif name == "jax_num_cpu_devices":
             is_default = value is None or (isinstance(value, int) and value == _DEFAULT_COUNT)
             count = _DEFAULT_COUNT if is_default else _int(name, value, 1)
@@ -145,14 +147,16 @@ class Config:
         else:
             raise _unknown(_UPDATE, name)
 
-    def read(self, name: str) -> Any:
+    def read(self, name: str) -> Setting:
         """Returns the value of an option in the calling context.
 
         Raises:
             AttributeError: There is no option of this name.
         """
+        value: Setting
         if name in _SCOPED:
-            return internal.scoped_option(name)
+            value = internal.scoped_option(name)
+            return value
         if name in _PLATFORMS:
             return internal.platform_option(name)
         if name in _BYTES:
@@ -160,11 +164,12 @@ class Config:
         if name == "trace_allocations":
             return bool(internal.config_read(name))
         if name in vars(self):
-            return vars(self)[name]
+            value = vars(self)[name]
+            return value
         raise _unknown("config.read", name)
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Setting]:
         """All options and their values in the calling context; a new dict."""
         return {name: self.read(name) for name in (*_NAMES, *RECORDED)}
 

@@ -43,11 +43,11 @@ class _Formatter(string.Formatter):
 
 def print(
     fmt: str | None = None,
-    *args: Any,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Callable[..., None] | None:
     """Prints values by a format string; in a body of `shard_map`, each participant prints its blocks.
 
@@ -85,7 +85,7 @@ def print(
 
 
 def _print_text(
-    fmt: str, /, *args: Any, ordered: bool, partitioned: bool, skip_format_check: bool, **kwargs: Any
+    fmt: str, /, *args: object, ordered: bool, partitioned: bool, skip_format_check: bool, **kwargs: object
 ) -> None:
     check_type("debug.print", "fmt", fmt, str, "a format string", "write debug.print('x = {x}', x=x)")
     for name, flag in (("ordered", ordered), ("partitioned", partitioned), ("skip_format_check", skip_format_check)):
@@ -152,7 +152,7 @@ def visualize_sharding(
         _print_in_colour(console, text, color_map or _own_colour)
 
 
-def visualize_array_sharding(array: Array, **options: Any) -> None:
+def visualize_array_sharding(array: Array, **options: object) -> None:
     """Prints which devices hold which part of `array`.
 
     Args:
@@ -175,10 +175,11 @@ def visualize_array_sharding(array: Array, **options: Any) -> None:
     if not hasattr(array, "sharding"):
         fix = "place it by device_put, or use visualize_sharding(shape, sharding)"
         raise wrong_type("visualize_array_sharding", "array", array, "an Array", fix)
-    visualize_sharding(array.shape, array.sharding, **options)
+    drawing: dict[str, Any] = options
+    visualize_sharding(array.shape, array.sharding, **drawing)
 
 
-def inspect_array_sharding(value: object, *, callback: Callable[[Sharding], Any]) -> None:
+def inspect_array_sharding(value: object, *, callback: Callable[[Sharding], object]) -> None:
     """Calls a function with the sharding of each Array of a tree, in the order of the leaves.
 
     Args:

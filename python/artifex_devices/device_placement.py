@@ -10,7 +10,19 @@ from typing import Any, overload
 import numpy as np
 
 from artifex_devices._base.checks import check_type, failure
-from artifex_devices._base.leaf_types import ArrayLeaf, ArrayLeafT, Container, K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._base.leaf_types import (
+    ArrayLeaf,
+    ArrayLeafT,
+    Container,
+    K,
+    Leaf,
+    LeafT,
+    NamedTupleT,
+    PyTree,
+    Record,
+    T,
+    Tree,
+)
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, IndivisibleError, Mesh, NamedSharding, PartitionSpec, internal
@@ -94,10 +106,10 @@ class DevicePlacement:
     @overload
     def place_on_device(self, data: NamedTupleT, device: TargetTree = None) -> NamedTupleT: ...
     @overload
-    def place_on_device(self, data: Container, device: TargetTree = None) -> Any: ...
+    def place_on_device(self, data: Container, device: TargetTree = None) -> PyTree: ...
     @overload
     def place_on_device(self, data: T, device: TargetTree = None) -> T: ...
-    def place_on_device(self, data: Any, device: TargetTree = None) -> Any:
+    def place_on_device(self, data: Tree, device: TargetTree = None) -> PyTree:
         """Places data on one device, by default the default device; see the function of the same name."""
         return _place("DevicePlacement.place_on_device", data, self._default_device if device is None else device)
 
@@ -108,10 +120,10 @@ class DevicePlacement:
     @overload
     def distribute_batch(self, data: NamedTupleT, sharding: TargetTree) -> NamedTupleT: ...
     @overload
-    def distribute_batch(self, data: Container, sharding: TargetTree) -> Any: ...
+    def distribute_batch(self, data: Container, sharding: TargetTree) -> PyTree: ...
     @overload
     def distribute_batch(self, data: T, sharding: TargetTree) -> T: ...
-    def distribute_batch(self, data: Any, sharding: TargetTree) -> Any:
+    def distribute_batch(self, data: Tree, sharding: TargetTree) -> PyTree:
         """Distributes data over devices.
 
         Args:
@@ -148,10 +160,10 @@ class DevicePlacement:
     @overload
     def replicate_across_devices(self, data: NamedTupleT, devices: Iterable[Device] | None = None) -> NamedTupleT: ...
     @overload
-    def replicate_across_devices(self, data: Container, devices: Iterable[Device] | None = None) -> Any: ...
+    def replicate_across_devices(self, data: Container, devices: Iterable[Device] | None = None) -> PyTree: ...
     @overload
     def replicate_across_devices(self, data: T, devices: Iterable[Device] | None = None) -> T: ...
-    def replicate_across_devices(self, data: Any, devices: Iterable[Device] | None = None) -> Any:
+    def replicate_across_devices(self, data: Tree, devices: Iterable[Device] | None = None) -> PyTree:
         """Puts a copy of all data on each device.
 
         Args:
@@ -199,10 +211,10 @@ class DevicePlacement:
     @overload
     def shard_batch_dim(
         self, data: Container, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data"
-    ) -> Any: ...
+    ) -> PyTree: ...
     @overload
     def shard_batch_dim(self, data: T, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data") -> T: ...
-    def shard_batch_dim(self, data: Any, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data") -> Any:
+    def shard_batch_dim(self, data: PyTree, mesh: Mesh, batch_axis: int = 0, mesh_axis: Hashable = "data") -> PyTree:
         """Shards each array of a tree along its batch dimension.
 
         Arrays and ndarrays are sharded; leaves without a dimension `batch_axis` are replicated. Other leaves (text,
@@ -236,6 +248,7 @@ class DevicePlacement:
         """
         parts = _parts_of(mesh, mesh_axis)
         axis = whole_number(_SHARD, "batch_axis", batch_axis)
+        leaves: list[PyTree]
         leaves, treedef = tree_flatten(data)
         arrays = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (np.ndarray, Array))]
 
@@ -349,7 +362,7 @@ class DevicePlacement:
         is_detected = self._hardware_type is detect_hardware_type(self._default_device)
         return None if is_detected else self._hardware_type
 
-    def get_device_info(self) -> dict[str, Any]:
+    def get_device_info(self) -> Record:
         """Returns information about the devices, in types of JSON.
 
         Returns:
@@ -380,10 +393,10 @@ def place_on_device(data: dict[K, LeafT], device: TargetTree = None) -> dict[K, 
 @overload
 def place_on_device(data: NamedTupleT, device: TargetTree = None) -> NamedTupleT: ...
 @overload
-def place_on_device(data: Container, device: TargetTree = None) -> Any: ...
+def place_on_device(data: Container, device: TargetTree = None) -> PyTree: ...
 @overload
 def place_on_device(data: T, device: TargetTree = None) -> T: ...
-def place_on_device(data: Any, device: TargetTree = None) -> Any:
+def place_on_device(data: Tree, device: TargetTree = None) -> PyTree:
     """Places data on one device.
 
     Args:
@@ -413,10 +426,10 @@ def distribute_batch(data: dict[K, LeafT], sharding: TargetTree) -> dict[K, Arra
 @overload
 def distribute_batch(data: NamedTupleT, sharding: TargetTree) -> NamedTupleT: ...
 @overload
-def distribute_batch(data: Container, sharding: TargetTree) -> Any: ...
+def distribute_batch(data: Container, sharding: TargetTree) -> PyTree: ...
 @overload
 def distribute_batch(data: T, sharding: TargetTree) -> T: ...
-def distribute_batch(data: Any, sharding: TargetTree) -> Any:
+def distribute_batch(data: Tree, sharding: TargetTree) -> PyTree:
     """Distributes data over devices; see `DevicePlacement.distribute_batch`."""
     return place_batch("distribute_batch", data, resolve_target("distribute_batch", sharding))
 

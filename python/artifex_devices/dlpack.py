@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from artifex_devices._base.argument_types import SupportsDLPack
 from artifex_devices._base.checks import check_type, failure, wrong_type
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import Array, Device, Sharding, internal
@@ -21,7 +22,9 @@ _LEGACY_STREAM = 1  # the producer orders its work before that of this stream, w
 _NEWEST_VERSION = (1, 1)
 
 
-def from_dlpack(external_array: object, device: Device | Sharding | None = None, copy: bool | None = None) -> Array:
+def from_dlpack(
+    external_array: SupportsDLPack, device: Device | Sharding | None = None, copy: bool | None = None
+) -> Array:
     """Builds an Array from an array of another library with DLPack, such as NumPy, torch or JAX.
 
     The Array *shares the memory* if that is row-major and no other device is requested: nothing is copied, and the
@@ -58,10 +61,11 @@ def from_dlpack(external_array: object, device: Device | Sharding | None = None,
     if kind == _CUDA:
         internal.check_cuda_device(number, device)
         options["stream"] = _LEGACY_STREAM
+    export: Any = external_array.__dlpack__
     try:
-        capsule = external_array.__dlpack__(max_version=_NEWEST_VERSION, **options)
+        capsule = export(max_version=_NEWEST_VERSION, **options)
     except TypeError:  # from before DLPack 1.0
-        capsule = external_array.__dlpack__(**options)
+        capsule = export(**options)
     return internal.array_from_dlpack(capsule, device, copy)
 
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_type, failure, wrong_type
+from artifex_devices._base.leaf_types import Record
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import more_devices
@@ -60,7 +60,7 @@ class DeviceMeshManager:
 
     def create_device_mesh(
         self,
-        mesh_shape: Mapping[Any, int] | Iterable[tuple[Hashable, int]],
+        mesh_shape: Mapping[str, int] | Mapping[Hashable, int] | Iterable[tuple[Hashable, int]],
         devices: Iterable[Device] | None = None,
     ) -> Mesh:
         """Creates a mesh of any number of axes.
@@ -142,7 +142,7 @@ class DeviceMeshManager:
         """
         return self.create_device_mesh([(data_axis, data_parallel_size), (model_axis, model_parallel_size)])
 
-    def get_mesh_info(self, mesh: Mesh | AbstractMesh) -> dict[str, Any]:
+    def get_mesh_info(self, mesh: Mesh | AbstractMesh) -> Record:
         """Returns the size and the axes of any mesh.
 
         Args:

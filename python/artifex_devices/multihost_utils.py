@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_str, check_type, failure
 from artifex_devices._base.digest import digest_of
+from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client, Mesh, NamedSharding, PartitionSpec, internal
@@ -43,7 +44,7 @@ add_public_lookup(__name__)
 _TEXT_BYTES = 2048  # of each text in errors about values that differ
 
 
-def process_allgather(in_tree: object, tiled: bool = False) -> Any:
+def process_allgather(in_tree: object, tiled: bool = False) -> PyTree:
     """Gathers the values of all processes.
 
     Args:
@@ -98,7 +99,7 @@ def process_allgather(in_tree: object, tiled: bool = False) -> Any:
     return tree_util.tree_unflatten(structure, done)
 
 
-def broadcast_one_to_all(in_tree: object, is_source: bool | None = None) -> Any:
+def broadcast_one_to_all(in_tree: object, is_source: bool | None = None) -> PyTree:
     """Sends the values of one process to all processes.
 
     Args:

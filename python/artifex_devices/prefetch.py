@@ -12,13 +12,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
 from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
-from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, PyTree, T
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import Array, internal
 from artifex_devices._placement.target import TargetTree, resolve_target
@@ -29,6 +29,7 @@ add_public_lookup(__name__)
 
 _POLL_S = 0.25  # longest delay of a thread whose wake-up was lost because Ctrl-C interrupted the other thread
 _EXIT_WAIT_S = 2.0
+Batch = TypeVar("Batch")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,7 +235,7 @@ class Prefetcher(Iterator[T]):
     Prefetcher that its parent started.
     """
 
-    def __init__(self, source: Iterator[Any], place: Callable[[Any], T], buffer_size: int) -> None:
+    def __init__(self, source: Iterator[Batch], place: Callable[[Batch], T], buffer_size: int) -> None:
         self._work = _Work(source, place, buffer_size)
         self._started = False
         self._process: int | None = None
@@ -416,7 +417,7 @@ def prefetch_to_device(
 @overload
 def prefetch_to_device(
     iterator: Iterable[Container], device_or_sharding: TargetTree = None, buffer_size: int = 2
-) -> Prefetcher[Any]: ...
+) -> Prefetcher[PyTree]: ...
 @overload
 def prefetch_to_device(
     iterator: Iterable[T], device_or_sharding: TargetTree = None, buffer_size: int = 2

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from numpy.typing import NDArray
+
 from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
@@ -47,11 +49,11 @@ AxisTypeName: TypeAlias = Literal["auto", "explicit", "manual"]
 
 
 def make_mesh(
-    axis_shapes: Sequence[int] | Mapping[Hashable, int] | None = None,
+    axis_shapes: Sequence[int] | Mapping[str, int] | Mapping[Hashable, int] | None = None,
     axis_names: Hashable | Sequence[Hashable] | None = None,
     axis_types: AxisType | AxisTypeName | Sequence[AxisType | AxisTypeName] | None = None,
     *,
-    devices: Sequence[Device] | Any | None = None,
+    devices: Sequence[Device] | NDArray[Any] | None = None,
     mesh_shape: Sequence[int] | None = None,
 ) -> Mesh:
     """Creates a mesh over the first devices, in the order of the list.

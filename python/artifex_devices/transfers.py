@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from artifex_devices._base.checks import check_choice, check_type, entered_twice, never_entered
 from artifex_devices._base.html import NotebookText, facts, page, table
+from artifex_devices._base.leaf_types import Record
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.text import bytes_text, table_lines
 from artifex_devices._core.internal import TransferRecording
@@ -110,7 +110,7 @@ class TransferReport(NotebookText):
         """Returns the bytes that transfers copied, of one direction or of all."""
         return sum(row.bytes for row in self._lines_of("TransferReport.bytes", direction))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Record:
         """Returns the counts as dicts and lists that `json` can write."""
         return {
             "directions": {each: {"calls": self.calls(each), "bytes": self.bytes(each)} for each in _DIRECTIONS},

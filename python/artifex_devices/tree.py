@@ -42,7 +42,7 @@ __all__ = [
 add_public_lookup(__name__)
 
 
-def static(**kwargs: Any) -> Any:
+def static(**kwargs: object) -> Any:
     """Returns a field of a dataclass that `tree_util.register_dataclass` takes as data, not as a child.
 
     Args:
@@ -62,6 +62,7 @@ def static(**kwargs: Any) -> Any:
         >>> ad.tree.leaves(Scaled(1.5))
         [1.5]
     """
-    metadata = kwargs.pop("metadata", None) or {}
+    options: dict[str, Any] = kwargs
+    metadata = options.pop("metadata", None) or {}
     check_type("static", "metadata", metadata, Mapping, "a mapping or None", "leave it out")
-    return dataclasses.field(metadata={"static": True, **metadata}, **kwargs)
+    return dataclasses.field(metadata={"static": True, **metadata}, **options)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar, overload
 
 from artifex_devices._base.checks import bounded_list, check_callable, check_type, failure
-from artifex_devices._base.leaf_types import K, LeafT, NamedTupleT
+from artifex_devices._base.leaf_types import K, LeafT, NamedTupleT, PyTree, Tree
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._tree.flatten import IsLeaf, flatten
@@ -74,15 +74,15 @@ __all__ = [
 add_public_lookup(__name__)
 
 # Trees of one level with leaves of one type.
-Flat: TypeAlias = dict[Any, LeafT] | list[LeafT] | tuple[LeafT, ...] | LeafT
+Flat: TypeAlias = dict[K, LeafT] | list[LeafT] | tuple[LeafT, ...] | LeafT
 _R = TypeVar("_R")
 
 
 @overload
-def tree_flatten(tree: Flat[LeafT], is_leaf: None = None) -> tuple[list[LeafT], PyTreeDef]: ...
+def tree_flatten(tree: Flat[K, LeafT], is_leaf: None = None) -> tuple[list[LeafT], PyTreeDef]: ...
 @overload
-def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]: ...
-def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
+def tree_flatten(tree: Tree, is_leaf: IsLeaf | None = None) -> tuple[list[PyTree], PyTreeDef]: ...
+def tree_flatten(tree: Tree, is_leaf: IsLeaf | None = None) -> tuple[list[PyTree], PyTreeDef]:
     """Returns the leaves of a tree, in order, and its structure.
 
     Args:
@@ -101,7 +101,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
     return flatten(tree, is_leaf)
 
 
-def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
     """Inverts tree_flatten.
 
     Raises:
@@ -116,10 +116,10 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 @overload
-def tree_leaves(tree: Flat[LeafT], is_leaf: None = None) -> list[LeafT]: ...
+def tree_leaves(tree: Flat[K, LeafT], is_leaf: None = None) -> list[LeafT]: ...
 @overload
-def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]: ...
-def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+def tree_leaves(tree: Tree, is_leaf: IsLeaf | None = None) -> list[PyTree]: ...
+def tree_leaves(tree: Tree, is_leaf: IsLeaf | None = None) -> list[PyTree]:
     """Returns the leaves of a tree, in order; arguments and errors as of tree_flatten."""
     return flatten(tree, is_leaf)[0]
 
@@ -139,12 +139,12 @@ def tree_map(f: Callable[[LeafT], _R], tree: dict[K, LeafT], *, is_leaf: None = 
 @overload
 def tree_map(f: Callable[[LeafT], _R], tree: list[LeafT], *, is_leaf: None = None) -> list[_R]: ...
 @overload
-def tree_map(f: Callable[..., Any], tree: NamedTupleT, *rest: Any, is_leaf: None = None) -> NamedTupleT: ...
+def tree_map(f: Callable[..., Any], tree: NamedTupleT, *rest: Tree, is_leaf: None = None) -> NamedTupleT: ...
 @overload
 def tree_map(f: Callable[[LeafT], _R], tree: tuple[LeafT, ...], *, is_leaf: None = None) -> tuple[_R, ...]: ...
 @overload
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any: ...
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
+def tree_map(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf | None = None) -> PyTree: ...
+def tree_map(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf | None = None) -> PyTree:
     """Returns the tree of the results of `f` for each leaf, and the values at the same place in `rest`.
 
     Args:
@@ -189,7 +189,7 @@ def _flatten_rest(operation: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> 
 
 def tree_flatten_with_path(
     tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
+) -> tuple[list[tuple[KeyPath[Any], PyTree]], PyTreeDef]:
     """Flattens a tree as tree_flatten does, each leaf with its path: a tuple of keys that `keystr` formats.
 
     Args:
@@ -212,7 +212,7 @@ def tree_flatten_with_path(
 
 def tree_leaves_with_path(
     tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> list[tuple[tuple[Any, ...], Any]]:
+) -> list[tuple[KeyPath[Any], PyTree]]:
     """Returns paths and leaves of a tree; arguments and errors as of tree_flatten_with_path."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
@@ -220,10 +220,10 @@ def tree_leaves_with_path(
 def tree_map_with_path(
     f: Callable[..., Any],
     tree: object,
-    *rest: Any,
+    *rest: Tree,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
-) -> Any:
+) -> PyTree:
     """Does what tree_map does, with the path of the leaf as the first argument of `f`.
 
     Raises:
@@ -243,12 +243,19 @@ def tree_map_with_path(
 
 
 @overload
-def tree_reduce(function: Callable[[_R, Any], _R], tree: Any, initializer: _R, is_leaf: IsLeaf | None = None) -> _R: ...
-@overload
-def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, *, is_leaf: IsLeaf | None = None) -> Any: ...
 def tree_reduce(
-    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = UNSPECIFIED, is_leaf: IsLeaf | None = None
-) -> Any:
+    function: Callable[[_R, PyTree], _R], tree: Tree, initializer: _R, is_leaf: IsLeaf | None = None
+) -> _R: ...
+@overload
+def tree_reduce(
+    function: Callable[[PyTree, PyTree], PyTree], tree: Tree, *, is_leaf: IsLeaf | None = None
+) -> PyTree: ...
+def tree_reduce(
+    function: Callable[[PyTree, PyTree], PyTree],
+    tree: Tree,
+    initializer: Any = UNSPECIFIED,
+    is_leaf: IsLeaf | None = None,
+) -> PyTree:
     """Combines the leaves from the left: `function(function(a, b), c)`.
 
     Raises:
@@ -269,8 +276,12 @@ def tree_reduce(
 
 
 def tree_reduce_associative(
-    operation: Callable[[Any, Any], Any], tree: object, *, identity: object = UNSPECIFIED, is_leaf: IsLeaf | None = None
-) -> Any:
+    operation: Callable[[PyTree, PyTree], PyTree],
+    tree: object,
+    *,
+    identity: object = UNSPECIFIED,
+    is_leaf: IsLeaf | None = None,
+) -> PyTree:
     """Combines the leaves by halves, for results of equal size: `op(op(a, b), op(c, d))`.
 
     Raises:
@@ -295,7 +306,7 @@ def tree_all(tree: object, *, is_leaf: IsLeaf | None = None) -> bool:
     return all(flatten(tree, is_leaf)[0])
 
 
-def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: object) -> Any:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: object) -> PyTree:
     """Returns the inner tree of outer trees for an outer tree of inner trees.
 
     Args:
@@ -332,7 +343,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     return inner.unflatten([outer.unflatten(leaves[place::size]) for place in range(size)])
 
 
-def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
+def all_leaves(iterable: Iterable[PyTree], is_leaf: IsLeaf | None = None) -> bool:
     """Returns whether all items are leaves.
 
     Raises:
@@ -351,7 +362,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
     return len(leaves) == len(items) and all(item is leaf for item, leaf in zip(items, leaves, strict=True))
 
 
-def _or_none(one_level: Callable[[Any], Any]) -> Any:
+def _or_none(one_level: Callable[[Any], Any]) -> PyTree:
     """Makes a function of the registry return None for a leaf, as JAX's do."""
     return staticmethod(lambda tree: one_level(tree) if is_tree_node(type(tree)) else None)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The built site, build/docs: what its search finds, and what the navigation shows. `make docs` runs these tests."""
 
+import html
 import json
 import re
 import subprocess
@@ -55,3 +56,13 @@ def test_the_navigation_shows_at_most_30_pages_in_groups():
 def test_every_reference_page_links_to_the_source():
     for page in ("placing", "arrays", "spmd", "planning"):
         assert "viewcode-link" in (SITE / "reference" / f"{page}.html").read_text(encoding="utf-8"), page
+
+
+def test_signatures_of_the_reference_say_types():
+    """Any stands in no signature, except for the result of a field of a dataclass; defaults have no private texts."""
+    found = []
+    for page in sorted((SITE / "reference").glob("*.html")):
+        for signature in re.findall(r'<dt class="sig.*?</dt>', page.read_text(encoding="utf-8"), flags=re.DOTALL):
+            text = " ".join(html.unescape(re.sub("<[^>]+>", "", signature)).split())
+            found += [f"{page.stem}: {text}" for sign in (r"\bAny\b", "<", "~") if re.search(sign, text)]
+    assert [text.partition(" ")[2].partition("(")[0] for text in found] == ["static"], found

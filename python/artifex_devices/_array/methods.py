@@ -25,6 +25,8 @@ from artifex_devices._core import Array, Device, PartitionSpec, Sharding, intern
 _scalar_item = Array.item
 
 if TYPE_CHECKING:
+    import artifex_devices._array_ops.index.updating
+
     _Self = Array
 else:
     _Self = object
@@ -347,7 +349,7 @@ class ArrayMethods(_Self):
         return np.compress(condition, self, axis, out)
 
     @property
-    def at(self) -> Any:
+    def at(self) -> artifex_devices._array_ops.index.updating.At:
         """Updated copies: `x.at[index].set(values)`.
 
         Besides set there are add, subtract, multiply, divide, power, min, max and get. Indices follow NumPy's rules;

@@ -106,7 +106,7 @@ class ShapeDtypeStruct:
         """The sharding as a Format without a layout."""
         return Format(None, self.sharding)
 
-    def update(self, **changes: Any) -> ShapeDtypeStruct:
+    def update(self, **changes: object) -> ShapeDtypeStruct:
         """Returns a copy with other values of some of shape, dtype, sharding and weak_type.
 
         Raises:
@@ -116,7 +116,8 @@ class ShapeDtypeStruct:
         unknown = sorted(set(changes) - set(parts))
         if unknown:
             raise TypeError(f"ShapeDtypeStruct.update: unknown arguments {unknown}; expected {', '.join(parts)}")
-        return ShapeDtypeStruct(**{**parts, **changes})
+        values: dict[str, Any] = {**parts, **changes}
+        return ShapeDtypeStruct(**values)
 
     def __len__(self) -> int:
         """Returns the first size; raises TypeError without dimensions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, Literal, SupportsIndex, TypeAlias
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,3 +24,11 @@ Operand: TypeAlias = Array | np.ndarray[Any, Any]
 # A part of an index of an array, and an index.
 Selection: TypeAlias = SupportsIndex | slice | EllipsisType | ArrayLike | None
 Index: TypeAlias = Selection | tuple[Selection, ...]
+
+
+class SupportsDLPack(Protocol):
+    """An array of any library with DLPack."""
+
+    def __dlpack__(self, *, stream: Any = ...) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...

@@ -27,6 +27,16 @@ Container: TypeAlias = dict[Any, Any] | list[Any] | tuple[Any, ...]
 # A leaf, or a container of any class, which may be registered anywhere.
 Tree: TypeAlias = object
 
+# The same where a function returns it or gives it to a callback: the program knows its type, type checkers do not.
+PyTree: TypeAlias = Any
+
+# Values by name; the description of the function has the names.
+Record: TypeAlias = dict[str, Any]
+
+# What ndarray.item and ndarray.tolist return: the dtype and the shape of the array decide.
+PythonNumber: TypeAlias = Any
+NestedNumbers: TypeAlias = Any
+
 K = TypeVar("K")
 T = TypeVar("T")
 LeafT = TypeVar("LeafT", bound=Leaf)

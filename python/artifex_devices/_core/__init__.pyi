@@ -10,9 +10,11 @@ import types
 import typing
 
 import artifex_devices._array_ops.index.updating
+import artifex_devices._base.leaf_types
 import artifex_devices._placement.async_copy
 import artifex_devices._runtime.client_members
 import artifex_devices.layout
+import artifex_devices.xla_client
 import numpy.typing
 import typing_extensions
 
@@ -111,7 +113,7 @@ class Machine:
         """
 
     @property
-    def cpu_domains(self) -> list[dict[str, typing.Any]]:
+    def cpu_domains(self) -> list[artifex_devices._base.leaf_types.Record]:
         """
         CPU domains (list of dicts), the default CPU devices: each minimal set of CPUs that has a NUMA node.
         """
@@ -123,7 +125,7 @@ class Machine:
         """
 
     @property
-    def missing_facts(self) -> list[dict[str, typing.Any]]:
+    def missing_facts(self) -> list[artifex_devices._base.leaf_types.Record]:
         """
         Facts that the system hides from this process (list of dicts).
 
@@ -132,13 +134,13 @@ class Machine:
         """
 
     @property
-    def numa_nodes(self) -> list[dict[str, typing.Any]]:
+    def numa_nodes(self) -> list[artifex_devices._base.leaf_types.Record]:
         """
         NUMA nodes (list of dicts); memory in bytes.
         """
 
     @property
-    def objects(self) -> list[dict[str, typing.Any]]:
+    def objects(self) -> list[artifex_devices._base.leaf_types.Record]:
         """
         Every object that hwloc reports (list of dicts), parents before their children.
 
@@ -333,7 +335,7 @@ class Client:
     @property
     def _uid(self) -> int: ...
     @property
-    def allocator_config(self) -> typing.Any:
+    def allocator_config(self) -> artifex_devices.xla_client.GpuAllocatorConfig | None:
         """
         GpuAllocatorConfig that it was created with, or None.
         """
@@ -886,7 +888,9 @@ class PartitionSpec:
     def __eq__(self, other: object) -> bool: ...
     def __getitem__(self, index: typing.SupportsIndex | slice) -> typing.Any: ...
     def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any) -> None: ...
+    def __init__(
+        self, *args: collections.abc.Hashable | collections.abc.Sequence[collections.abc.Hashable]
+    ) -> None: ...
     def __iter__(self) -> collections.abc.Iterator[typing.Any]: ...
     def __len__(self) -> int: ...
     def __radd__(self, arg0: tuple[typing.Any, ...]) -> PartitionSpec: ...
@@ -964,7 +968,11 @@ class AbstractMesh:
             16
         """
 
-    def update_axis_types(self, name_to_type: collections.abc.Mapping[typing.Any, AxisType]) -> AbstractMesh:
+    def update_axis_types(
+        self,
+        name_to_type: collections.abc.Mapping[str, AxisType]
+        | collections.abc.Mapping[collections.abc.Hashable, AxisType],
+    ) -> AbstractMesh:
         """
         Returns a mesh with other types of the axes in `name_to_type`, a dict of axis name to AxisType.
 
@@ -1044,7 +1052,7 @@ class AbstractMesh:
         """
 
     @property
-    def shape(self) -> collections.OrderedDict[typing.Any, int]:
+    def shape(self) -> collections.OrderedDict[collections.abc.Hashable, int]:
         """
         OrderedDict of name to size.
         """
@@ -1239,7 +1247,7 @@ class Mesh:
         """
 
     @property
-    def shape(self) -> collections.OrderedDict[typing.Any, int]:
+    def shape(self) -> collections.OrderedDict[collections.abc.Hashable, int]:
         """
         OrderedDict of axis name to size.
         """
@@ -1423,7 +1431,7 @@ class NamedSharding(Sharding):
         uneven: str | None = None,
     ) -> None: ...
     def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def update(self, **kwargs: typing.Any) -> NamedSharding:
+    def update(self, **kwargs: object) -> NamedSharding:
         """
         Returns a NamedSharding with another mesh, spec, memory_kind or uneven.
 
@@ -1979,7 +1987,9 @@ class Array:
         Returns whether the data is written. Never waits.
         """
 
-    def item(self, *index: typing.SupportsIndex | tuple[typing.SupportsIndex, ...]) -> typing.Any:
+    def item(
+        self, *index: typing.SupportsIndex | tuple[typing.SupportsIndex, ...]
+    ) -> artifex_devices._base.leaf_types.PythonNumber:
         """
         Returns one element as a Python number: the only element, or that at a flat position or an index.
 
@@ -2203,7 +2213,7 @@ class Array:
         Returns the bytes of np.asarray(x) in row-major order.
         """
 
-    def tolist(self) -> typing.Any:
+    def tolist(self) -> artifex_devices._base.leaf_types.NestedNumbers:
         """
         Returns the elements as nested lists of Python numbers.
         """
@@ -2289,7 +2299,7 @@ class Array:
         """
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, typing.Any]:
+    def __cuda_array_interface__(self) -> artifex_devices._base.leaf_types.Record:
         """
         Address, shape, strides and dtype of an Array on one CUDA device, version 3 of the interface: read-only, and complete. Raises AttributeError for other Arrays.
         """
@@ -2678,7 +2688,7 @@ class Cluster:
         """
 
     @property
-    def parts(self) -> dict[str, typing.Any]:
+    def parts(self) -> artifex_devices._base.leaf_types.Record:
         """
         Parts of the cluster: dict. Numbers are (value, source), or None if not known.
 
@@ -2714,7 +2724,7 @@ class Cluster:
         Whether the ends of each axis of the torus are joined; () without a torus.
         """
 
-def accelerator_catalogue() -> list[dict[str, typing.Any]]:
+def accelerator_catalogue() -> list[artifex_devices._base.leaf_types.Record]:
     """
     Returns the accelerators as dicts, per chip; bytes, bytes/s, dense FLOP/s. Unpublished values are missing or None.
     """

@@ -8,6 +8,7 @@ import collections.abc
 import contextvars
 import typing
 
+import artifex_devices._base.leaf_types
 import numpy.typing
 from artifex_devices._core import (
     Array,
@@ -925,7 +926,7 @@ def array_from_parts(
 def array_from_pickle(
     value: object, sharding: typing.Any, committed: bool, layout: str | None = None
 ) -> typing.Any: ...
-def array_memory(array: Array) -> dict[str, typing.Any]: ...
+def array_memory(array: Array) -> artifex_devices._base.leaf_types.Record: ...
 def arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
     """
     Returns the function to call before take, or None for an unknown collective.
@@ -993,7 +994,7 @@ def call_sleeping_at_exit(function: typing.Any, x: typing.Any) -> typing.Any:
     """
 
 def canonical_memory_kind(kind: str | None, devices: collections.abc.Sequence[Device]) -> str | None: ...
-def cgroup_report(root: str = "") -> dict[str, typing.Any]:
+def cgroup_report(root: str = "") -> artifex_devices._base.leaf_types.Record:
     """
     Returns the limits of the process's cgroups (dict), their files, and the files that cannot be read.
     """
@@ -1060,7 +1061,7 @@ def close() -> None:
     Ends all workers, within a time limit. Registered with atexit.
     """
 
-def cluster_from_tables(content: dict[str, typing.Any], source: str) -> Cluster:
+def cluster_from_tables(content: artifex_devices._base.leaf_types.Record, source: str) -> Cluster:
     """
     Creates a Cluster from the tables of a cluster file, whose keys and types the caller has checked.
     """
@@ -1118,7 +1119,7 @@ def cuda_backend(devices_per_gpu: int = 1) -> Backend:
     Returns the GPUs of this machine. `devices_per_gpu`: more than one for tests.
     """
 
-def cuda_report() -> dict[str, typing.Any]:
+def cuda_report() -> artifex_devices._base.leaf_types.Record:
     """
     Returns what the CUDA driver reports, and why CUDA is not usable ("problem" and "fix", else empty).
     """
@@ -1173,7 +1174,9 @@ def exchange_paths(a: str, b: str, operation: str) -> bool:
     Exchanges two folders in one step. Returns False where the file system cannot.
     """
 
-def find_accelerators(machine: Machine | None, root: str, nvml_library: str | None) -> dict[str, typing.Any]: ...
+def find_accelerators(
+    machine: Machine | None, root: str, nvml_library: str | None
+) -> artifex_devices._base.leaf_types.Record: ...
 def find_device(platform: str, id: int) -> Device: ...
 def find_memory(platform: str, id: int, kind: str) -> Memory: ...
 def flight_timeline(
@@ -1390,7 +1393,9 @@ def local_arrays(array: Array, writable: bool = False, some: bool = False) -> li
         some: Whether other processes may hold some of the tiles.
     """
 
-def machine_node(machine: Machine, accelerators: list[typing.Any], source: str) -> dict[str, typing.Any]:
+def machine_node(
+    machine: Machine, accelerators: list[typing.Any], source: str
+) -> artifex_devices._base.leaf_types.Record:
     """
     Returns the parts of a node with the machine's accelerators, or its CPU domains if it has no accelerators.
     """
@@ -1421,7 +1426,7 @@ def make_client(
         operation: Begins the messages of errors.
     """
 
-def make_cluster(parts: dict[str, typing.Any]) -> Cluster:
+def make_cluster(parts: artifex_devices._base.leaf_types.Record) -> Cluster:
     """
     Creates a Cluster from a dict such as `Cluster.parts`.
     """
@@ -1463,7 +1468,7 @@ def make_shared_client(
 
 def measure_gemm(
     device: Device | None, isa: str, dtype: str, seconds: float, window_seconds: float
-) -> dict[str, typing.Any]:
+) -> artifex_devices._base.leaf_types.Record:
     """
     Measures the FLOP/s of matrix products on the workers of a device, or of all devices for None.
 
@@ -1605,7 +1610,7 @@ def read_meeting_record(record: bytes) -> tuple[int, bytes, str]:
     Returns kind, payload and text of a record.
     """
 
-def read_nvml(library: str = "") -> dict[str, typing.Any]: ...
+def read_nvml(library: str = "") -> artifex_devices._base.leaf_types.Record: ...
 def real_path(path: str) -> str | None:
     """
     Returns os.path.realpath of a path of which only the last name may be missing; None for other paths.

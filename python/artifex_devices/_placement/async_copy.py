@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from artifex_devices._base.checks import check_number, failure, wrong_type
+from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._base.public_path import public
 from artifex_devices._core import Array
 from artifex_devices._core.internal import HostLeaf, copy_to_host
@@ -50,7 +51,7 @@ class HostCopy:
         """Returns whether result() would return, or raise, at once."""
         return all(leaf.done() for leaf in self._leaves if isinstance(leaf, HostLeaf))
 
-    def result(self, timeout: float | None = None) -> Any:
+    def result(self, timeout: float | None = None) -> PyTree:
         """Waits and returns the tree, with a read-only ndarray for each Array. Ctrl-C ends the wait.
 
         Args:

@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_callable, check_type, failure
 from artifex_devices._base.clearable_cache import clearable_cache
+from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, Sharding, internal
 from artifex_devices._core.internal import array_from_callback, array_from_parts
 from artifex_devices._placement.device_put import device_put
-from artifex_devices._placement.target import PLACES, resolve_target, sharding_for, sharding_of_new
+from artifex_devices._placement.target import PLACES, Target, resolve_target, sharding_for, sharding_of_new
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
 from artifex_devices._tree.prefix import per_leaf
 from artifex_devices.layout import Format
@@ -25,6 +26,14 @@ _process_groups = clearable_cache(maxsize=1024)(internal.process_groups)
 _process_parts = clearable_cache(maxsize=256)(internal.process_parts)
 
 
+@overload
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Target, arrays: Sequence[Array], *, dtype: DTypeLike | None = None
+) -> Array: ...
+@overload
+def make_array_from_single_device_arrays(
+    shape: Sequence[Array], sharding: Target, *, dtype: DTypeLike | None = None
+) -> Array: ...
 def make_array_from_single_device_arrays(
     shape: Any = None, sharding: Any = None, arrays: Sequence[Array] | None = None, *, dtype: DTypeLike | None = None
 ) -> Array:
@@ -68,8 +77,8 @@ def make_array_from_single_device_arrays(
 
 def make_array_from_callback(
     shape: Sequence[int],
-    sharding: Any,
-    data_callback: Callable[[tuple[slice, ...]], Any],
+    sharding: Target,
+    data_callback: Callable[[tuple[slice, ...]], ArrayLike],
     dtype: DTypeLike | None = None,
 ) -> Array:
     """Builds an Array from a callback that returns the block of each device.
@@ -104,7 +113,7 @@ def make_array_from_callback(
     return array_from_callback(operation, shape, target, lambda index: data_callback(index), dtype)
 
 
-def make_array_from_process_local_data(sharding: object, local_data: object, global_shape: object = None) -> Any:
+def make_array_from_process_local_data(sharding: object, local_data: object, global_shape: object = None) -> PyTree:
     """Builds Arrays from the data of each process.
 
     In each dimension the data is either the full extent (equal in all processes), or the parts of this process's

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices import tree_util
-from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T, Tree
+from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, PyTree, T, Tree
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 from artifex_devices._core.internal import get_leaf, put_leaf, put_leaves
@@ -41,13 +41,13 @@ def device_put(
 ) -> dict[K, Array]: ...
 @overload
 def device_put(
-    x: dict[K, Any],
+    x: dict[K, PyTree],
     device: TargetTree = None,
     src: object = None,
     *,
     donate: bool | Tree = False,
     may_alias: bool | Tree | None = None,
-) -> dict[K, Any]: ...
+) -> dict[K, PyTree]: ...
 @overload
 def device_put(
     x: list[LeafT],
@@ -83,7 +83,7 @@ def device_put(
     *,
     donate: bool | Tree = False,
     may_alias: bool | Tree | None = None,
-) -> Any: ...
+) -> PyTree: ...
 @overload
 def device_put(
     x: T,
@@ -94,7 +94,7 @@ def device_put(
     may_alias: bool | Tree | None = None,
 ) -> T: ...
 def device_put(
-    x: Any,
+    x: PyTree,
     device: TargetTree = None,
     src: object = None,
     *,
@@ -148,10 +148,10 @@ def device_get(x: dict[K, Array]) -> dict[K, NDArray[Any]]: ...
 @overload
 def device_get(x: list[Array]) -> list[NDArray[Any]]: ...
 @overload
-def device_get(x: Container) -> Any: ...
+def device_get(x: Container) -> PyTree: ...
 @overload
 def device_get(x: T) -> T: ...
-def device_get(x: Any) -> Any:
+def device_get(x: PyTree) -> PyTree:
     """Copies the Arrays of a tree to the host.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._base.checks import check_sequence, failure, wrong_type, wrong_value
+from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._core import Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._core.internal import array_from_parts
 from artifex_devices._placement.device_put import device_put
@@ -19,7 +20,7 @@ from artifex_devices.tree_util import tree_flatten, tree_map, tree_unflatten
 AXIS = "device"
 
 
-def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device], indices: object = None) -> Any:
+def device_put_sharded(sharded_values: Sequence[PyTree], devices: Sequence[Device], indices: object = None) -> PyTree:
     """Puts each value on its device and stacks them: value i is row i of the result.
 
     Args:
@@ -80,7 +81,7 @@ def device_put_sharded(sharded_values: Sequence[Any], devices: Sequence[Device],
     return tree_unflatten(treedef, stacked)
 
 
-def device_put_replicated(x: object, devices: Sequence[Device]) -> Any:
+def device_put_replicated(x: object, devices: Sequence[Device]) -> PyTree:
     """Puts a value on each device and stacks the copies along a new first dimension.
 
     Devices that share memory share one copy of the bytes.

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import wrong_type
-from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, T
+from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, PyTree, T
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import Array, Device, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._core.internal import put_leaves
@@ -31,10 +31,12 @@ def with_sharding_constraint(
     x: NamedTupleT, shardings: TargetTree = ..., *, sharding: TargetTree = ...
 ) -> NamedTupleT: ...
 @overload
-def with_sharding_constraint(x: Container, shardings: TargetTree = ..., *, sharding: TargetTree = ...) -> Any: ...
+def with_sharding_constraint(x: Container, shardings: TargetTree = ..., *, sharding: TargetTree = ...) -> PyTree: ...
 @overload
 def with_sharding_constraint(x: T, shardings: TargetTree = ..., *, sharding: TargetTree = ...) -> T: ...
-def with_sharding_constraint(x: Any, shardings: TargetTree = UNSPECIFIED, *, sharding: TargetTree = UNSPECIFIED) -> Any:
+def with_sharding_constraint(
+    x: PyTree, shardings: TargetTree = UNSPECIFIED, *, sharding: TargetTree = UNSPECIFIED
+) -> PyTree:
     """Returns values with the requested shardings; moves values that have other shardings.
 
     Args:
@@ -79,10 +81,10 @@ def reshard(xs: dict[K, LeafT], out_shardings: TargetTree) -> dict[K, Array]: ..
 @overload
 def reshard(xs: NamedTupleT, out_shardings: TargetTree) -> NamedTupleT: ...
 @overload
-def reshard(xs: Container, out_shardings: TargetTree) -> Any: ...
+def reshard(xs: Container, out_shardings: TargetTree) -> PyTree: ...
 @overload
 def reshard(xs: T, out_shardings: TargetTree) -> T: ...
-def reshard(xs: Any, out_shardings: TargetTree) -> Any:
+def reshard(xs: PyTree, out_shardings: TargetTree) -> PyTree:
     """Returns values with other shardings: `jax.sharding.reshard`.
 
     Args:

@@ -299,7 +299,7 @@ def smap(
     in_axes: int | Tree = ...,
     out_axes: int | Tree = ...,
     axis_name: Hashable = ...,
-    **options: Any,
+    **options: object,
 ) -> MappedFunction[_Result]: ...
 @overload
 def smap(
@@ -312,7 +312,7 @@ def smap(
     in_axes: int | Tree = ...,
     out_axes: int | Tree = ...,
     axis_name: Hashable = ...,
-    **options: Any,
+    **options: object,
 ) -> MapDecorator: ...
 def smap(
     f: Callable[..., Any] | None = None,

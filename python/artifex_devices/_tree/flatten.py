@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from artifex_devices._base.checks import check_callable, failure
+from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._core.internal import tree_open
 from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.nodes import PLAIN, UnsortableKeysError, keys_of, one_level
 from artifex_devices._tree.treedef import LEAF, PyTreeDef
 
-IsLeaf = Callable[[Any], bool]
+IsLeaf = Callable[[PyTree], bool]
 
 _MAX_DEPTH = 1000  # levels, as in cpp/bindings/tree_node.h
 

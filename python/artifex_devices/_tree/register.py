@@ -10,19 +10,21 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from artifex_devices._base.checks import check_callable, check_sequence, failure
+from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._tree.keys import GetAttrKey
+from artifex_devices._tree.keys import GetAttrKey, KeyEntry
 from artifex_devices._tree.nodes import Aux, NodeType, register
+from artifex_devices._tree.treedef import NodeData
 
 Typ = TypeVar("Typ", bound=type)
 
 
 def register_pytree_node(
     nodetype: type,
-    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]],
-    unflatten_func: Callable[[Any, Any], Any],
-    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]] | None = None,
+    flatten_func: Callable[[PyTree], tuple[Iterable[PyTree], Hashable]],
+    unflatten_func: Callable[[NodeData, tuple[PyTree, ...]], PyTree],
+    flatten_with_keys_func: Callable[[PyTree], tuple[Iterable[tuple[KeyEntry, PyTree]], Hashable]] | None = None,
 ) -> None:
     """Registers a type as a node of trees.
 
@@ -51,9 +53,9 @@ def register_pytree_node(
 
 def register_pytree_with_keys(
     nodetype: type,
-    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]],
-    unflatten_func: Callable[[Any, Any], Any],
-    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
+    flatten_with_keys: Callable[[PyTree], tuple[Iterable[tuple[KeyEntry, PyTree]], Hashable]],
+    unflatten_func: Callable[[NodeData, tuple[PyTree, ...]], PyTree],
+    flatten_func: Callable[[PyTree], tuple[Iterable[PyTree], Hashable]] | None = None,
 ) -> None:
     """Registers a type as register_pytree_node does, with the keys of its children.
 
@@ -281,7 +283,7 @@ class Partial(functools.partial):  # type: ignore[type-arg]
         12
     """
 
-    def __new__(cls, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Partial:
+    def __new__(cls, func: Callable[..., Any], /, *args: object, **kwargs: object) -> Partial:
         return super().__new__(cls, _Boxed(func) if isinstance(func, functools.partial) else func, *args, **kwargs)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from artifex_devices._base.checks import bounded_list, check_callable, check_type, failure, wrong_type
+from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core.internal import (
@@ -40,6 +41,7 @@ from artifex_devices._tree.nodes import (
     public_data,
 )
 
+NodeData: TypeAlias = Any  # what a class says about its instances beside their children
 Node = tuple[type, Any, Any]
 
 
@@ -85,7 +87,7 @@ class PyTreeDef:
         """Number of nodes and leaves."""
         return sum(1 if row is None or type(row[2]) is not int else 1 + row[2] for row in tree_rows(self._node))
 
-    def unflatten(self, leaves: Iterable[Any]) -> Any:
+    def unflatten(self, leaves: Iterable[PyTree]) -> PyTree:
         """Returns the tree of this structure with these leaves.
 
         Raises:
@@ -103,7 +105,7 @@ class PyTreeDef:
             )
         return tree_build(self._node, values, make_node)
 
-    def flatten_up_to(self, tree: object) -> list[Any]:
+    def flatten_up_to(self, tree: object) -> list[PyTree]:
         """Returns the parts of a tree where this structure has leaves: leaves or subtrees.
 
         Raises:
@@ -123,7 +125,7 @@ class PyTreeDef:
         """Returns the structures of the children of the topmost node."""
         return [_treedef_of(child) for child in _children(self._node)]
 
-    def node_data(self) -> tuple[type, Any] | None:
+    def node_data(self) -> tuple[type, NodeData] | None:
         """Returns type and data of the topmost node, None for a leaf."""
         if self._node is None:
             return None
@@ -135,8 +137,11 @@ class PyTreeDef:
         return _treedef_of(tree_compose(self._node, as_treedef("compose", inner)._node))
 
     def walk(
-        self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any]
-    ) -> Any:
+        self,
+        f_node: Callable[[tuple[PyTree, ...], NodeData], PyTree],
+        f_leaf: Callable[[PyTree], PyTree] | None,
+        leaves: Iterable[PyTree],
+    ) -> PyTree:
         """Calls `f_leaf` on each leaf, then `f_node` with the results of the children and the data of each node."""
         check_callable("walk", "f_node", f_node, fix="call walk(f_node, f_leaf, leaves)")
         if f_leaf is not None:
@@ -171,7 +176,7 @@ class PyTreeDef:
 
     @staticmethod
     def from_node_data_and_children(
-        registry: object, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
+        registry: object, node_data: tuple[type, NodeData] | None, children: Iterable[PyTreeDef]
     ) -> PyTreeDef:
         """Inverts `node_data` and `children`; `registry` is ignored, as `default_registry` is the only one."""
         name = "from_node_data_and_children"

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from artifex_devices._array_ops.shape.creation import ZERO, filled, fitting
+from artifex_devices._base.argument_types import SupportsDLPack
 from artifex_devices._base.checks import failure, wrong_type
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Device, internal
@@ -27,7 +28,9 @@ _NARROW: dict[Any, np.dtype[Any]] = {
 }
 
 
-def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, device: Target = None, copy: bool | None = None) -> Array:
+def asarray(
+    obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Target = None, copy: bool | None = None
+) -> Array:
     """Converts any argument of np.asarray to an Array.
 
     Args:
@@ -210,13 +213,14 @@ def eye(
     return placed("eye", np.eye(n_rows, n_cols, k, dtype=dtype_or_default(dtype)), device)
 
 
-def from_dlpack(x: Any, /, *, device: Target = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: SupportsDLPack, /, *, device: Target = None, copy: bool | None = None) -> Array:
     """Creates an Array of anything with `__dlpack__`; the data is copied.
 
     Raises:
         ValueError: copy is False: a placement shares memory only where the caller asks for it.
     """
-    return asarray(x if isinstance(x, Array) else np.from_dlpack(x), device=device, copy=copy)
+    other: Any = x
+    return asarray(x if isinstance(x, Array) else np.from_dlpack(other), device=device, copy=copy)
 
 
 _NAMES = (

@@ -7,7 +7,7 @@ import math
 import platform
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,10 +22,12 @@ from artifex_devices.batch_measurement.report import progress_on
 from artifex_devices.batch_measurement.result import conclude
 from artifex_devices.batch_measurement.search import Search
 
+Batch = TypeVar("Batch")
+
 
 def measure_batch_size(
-    step_fn: Callable[[Any], Any],
-    make_batch: Callable[[int], Any],
+    step_fn: Callable[[Batch], object],
+    make_batch: Callable[[int], Batch],
     *,
     target: float = 0.9,
     multiple_of: int = 1,

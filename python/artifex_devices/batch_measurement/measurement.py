@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
+from artifex_devices._base.leaf_types import Record
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices.batch_measurement.memory import HOST, MemoryFit
@@ -79,7 +80,7 @@ class BatchSizeMeasurement:
 
     __str__ = describe
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Returns all values for JSON, without infinities or NaN."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # tuples become lists
         for row, probe in zip(found["evidence"], self.evidence, strict=True):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artifex_devices._base.checks import check_int, wrong_value
+from artifex_devices._base.leaf_types import Record
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, seconds_text, table_lines
 from artifex_devices._base.timing import Repeats
@@ -150,7 +151,7 @@ class CalibrationCheck:
         texts = [(text,) for text in (*lines, *self.notes)]
         return "\n".join(table_lines([head, *rows, *texts], right=range(1, len(head)), width=int(width or 0)))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Returns all rows and medians as dicts, lists, strings and numbers."""
         return {
             "date": self.date,

@@ -14,6 +14,7 @@ import numpy as np
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, printable, table_lines
 from artifex_devices.checkpoint.folders import StrPath, check_path
+from artifex_devices.checkpoint.manifest import Value
 from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.stored import PartMetadata, Stored
 
@@ -57,7 +58,7 @@ class CheckpointMetadata:
 
     path: str
     arrays: Mapping[str, ArrayMetadata]
-    values: Mapping[str, Any]
+    values: Mapping[str, Value]
     process_count: int | None
 
     @property

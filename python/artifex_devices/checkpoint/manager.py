@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from artifex_devices._base.checks import check_int, failure
+from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._base.public_path import public
 from artifex_devices.checkpoint import commit_times, folders
 from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
@@ -87,7 +88,7 @@ class Manager:
         self._last = SaveFuture(save, self._last)
         return self._last
 
-    def restore(self, step: int, like: object = None, *, strict: bool = True, verify: bool = False) -> Any:
+    def restore(self, step: int, like: object = None, *, strict: bool = True, verify: bool = False) -> PyTree:
         """Restores the tree of a step as `checkpoint.restore` does."""
         folder = self._folder("Manager.restore", step)
         if not folders.is_checkpoint(folder):

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,7 @@ _VALUES: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     str: (str, str),
 }
 VALUE_TYPES = tuple(_VALUES)
+Value: TypeAlias = bool | int | float | complex | str  # a leaf other than an array
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from artifex_devices import tree_util
 from artifex_devices._array.shape_dtype import ShapeDtypeStruct
 from artifex_devices._base.checks import check_bool, failure, wrong_type
+from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._base.text import shortened
 from artifex_devices._core import Array, internal
 from artifex_devices._placement.device_put import device_put
@@ -24,7 +25,7 @@ _SHOWN = 8  # faults in a message
 _OPERATION = "checkpoint.restore"
 
 
-def restore(path: StrPath, like: object = None, *, strict: bool = True, verify: bool = False) -> Any:
+def restore(path: StrPath, like: object = None, *, strict: bool = True, verify: bool = False) -> PyTree:
     """Restores a checkpoint of `save`, a folder of torch.distributed.checkpoint, or safetensors files.
 
     Each process reads exactly the bytes of its shards, whatever the shardings and the number of processes were at the

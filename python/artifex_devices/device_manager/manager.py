@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import check_number, failure, wrong_type
+from artifex_devices._base.leaf_types import Record
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import internal
@@ -141,7 +142,7 @@ class DeviceManager:
         """Returns whether this manager has applied these settings."""
         return self._has_limits and config == self._applied
 
-    def get_device_info(self) -> dict[str, Any]:
+    def get_device_info(self) -> Record:
         """Returns the devices, the settings, and which settings have no effect.
 
         Returns:

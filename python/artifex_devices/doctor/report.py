@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+from artifex_devices._base.leaf_types import Record
 from artifex_devices._base.public_path import public
 
 FORMAT = "artifex_devices/doctor/1"
 """Version of the JSON document; its schema is report.schema.json in this folder."""
+
+
+JsonValue: TypeAlias = Any  # None, a bool, a number, a text, or a list or dict of these
 
 
 @public("artifex_devices.doctor")
@@ -24,12 +28,12 @@ class Fact:
         problem: Reason why the value is not known or wrong.
     """
 
-    value: Any
+    value: JsonValue
     source: str
     unit: str | None = None
     problem: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Record:
         """Returns the attributes for JSON."""
         return asdict(self)
 
@@ -48,7 +52,7 @@ class Section:
             about["problem"] = about.get("problem") or absent
         self.facts[name] = Fact(value, source, **about)
 
-    def value(self, name: str) -> Any:
+    def value(self, name: str) -> JsonValue:
         """Returns the value of a fact; None if it is unknown or missing."""
         return self.facts[name].value if name in self.facts else None
 
@@ -78,7 +82,7 @@ class Finding:
     repair: str
     facts: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Record:
         """Returns the attributes for JSON."""
         return {**asdict(self), "facts": list(self.facts)}
 
@@ -104,7 +108,7 @@ class Report:
         """Whether a finding is more than a hint."""
         return any(finding.severity == "attention" for finding in self.findings)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Record:
         """Returns the document that report.schema.json describes."""
         return {
             "format": FORMAT,

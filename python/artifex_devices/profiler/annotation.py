@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from artifex_devices._base.checks import check_str
 from artifex_devices._base.safe_repr import safe_repr
@@ -32,7 +31,7 @@ class annotate(contextlib.ContextDecorator):  # noqa: N801 (used as a function)
         [('span', 'step', 'number=3')]
     """
 
-    def __init__(self, name: str, **details: Any) -> None:
+    def __init__(self, name: str, **details: object) -> None:
         check_str("annotate", "name", name, "write annotate('step')")
         self._name = name
         self._details = details

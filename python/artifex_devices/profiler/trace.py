@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from artifex_devices._base.charts import axes_for
 from artifex_devices._base.html import NotebookText, facts, page, table
+from artifex_devices._base.leaf_types import Record
 from artifex_devices._base.text import bytes_text, seconds_text, table_lines
 from artifex_devices._core import internal
 
@@ -155,7 +156,7 @@ class Trace(NotebookText):
         """Clocks of the processes of a job; none for one process."""
         return self._clocks
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Record:
         """Returns the trace in the JSON format of Chrome, which https://ui.perfetto.dev and chrome://tracing open."""
         tracks = _Tracks(self._events)
         end_s = max((event.end_s or event.begin_s for event in self._events), default=0.0)

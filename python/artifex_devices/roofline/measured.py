@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.checks import check_type, failure
 from artifex_devices._base.html import NotebookText, page, preformatted
+from artifex_devices._base.leaf_types import Record
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.state_validation import checked_fields, checked_number, checked_record, checked_text
@@ -184,7 +185,7 @@ class MeasuredRoofline(NotebookText):
     def __reduce__(self) -> tuple[Any, ...]:
         return _with, (self.to_dict(), self.from_cache, self.notes)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Returns all numbers as dicts, lists, strings and numbers, for `from_dict`."""
         return {
             "scope": self.scope,

@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import DTypeLike
 
 _NUMPY_NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
 _ML_NAMES = (
@@ -132,7 +133,11 @@ def lay_out(values: np.ndarray, layout: str, seed: int) -> np.ndarray:
 
 @st.composite
 def arrays(  # noqa: D417 - hypothesis gives draw
-    draw: st.DrawFn, shape: Any = None, dtype: Any = None, *, layout: str | None = None
+    draw: st.DrawFn,
+    shape: Sequence[int] | st.SearchStrategy[tuple[int, ...]] | None = None,
+    dtype: DTypeLike | st.SearchStrategy[np.dtype[Any]] | None = None,
+    *,
+    layout: str | None = None,
 ) -> np.ndarray:
     """Draws arrays with random bits and an awkward memory layout.
 

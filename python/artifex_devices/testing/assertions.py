@@ -126,7 +126,7 @@ def _largest(
     return f"{text}; difference {amount:.4g}" + (f", relative {amount / size:.4g}" if size else "")
 
 
-def assert_same_sharding(actual: Any, expected: object) -> None:
+def assert_same_sharding(actual: ad.Array | ad.ShapeDtypeStruct, expected: object) -> None:
     """Fails unless the devices, the part that each of them holds, and the memory kind are as expected.
 
     Args:

@@ -87,6 +87,7 @@ def check_trees(host: NDArray[np.float64], x: ad.Array) -> None:
     leaves, structure = ad.tree.flatten(params)
     assert_type(leaves, list[ad.Array])
     assert_type(structure, ad.tree_util.PyTreeDef)
+    assert_type(structure.node_data(), tuple[type, Any] | None)
     assert_type(ad.tree.unflatten(structure, leaves), Any)
     assert_type(ad.tree.map(size, params), dict[str, int])
     assert_type(ad.tree.map(size, [x, x]), list[int])
@@ -113,6 +114,8 @@ def check_properties(x: ad.Array) -> None:
     assert_type(x.sharding.shard_shape(x.shape), tuple[int, ...])
     assert_type(np.asarray(x), NDArray[Any])
     assert_type(x.tobytes(), bytes)
+    assert_type(x.tolist(), Any)
+    assert_type(x.item(0), Any)
     assert_type(float(x[0, 0]), float)
 
 
@@ -155,7 +158,7 @@ def check_devices(x: ad.Array, mesh: ad.Mesh) -> None:
     assert_type(ad.make_mesh((4, 2), ("data", "model")), ad.Mesh)
     assert_type(ad.DeviceMeshManager().create_data_parallel_mesh(), ad.Mesh)
     assert_type(mesh.axis_names, tuple[Hashable, ...])
-    assert_type(mesh.shape, collections.OrderedDict[Any, int])
+    assert_type(mesh.shape, collections.OrderedDict[Hashable, int])
     assert_type(mesh.shape["data"], int)
     assert_type(mesh.devices, NDArray[Any])
     assert_type(P("data", None), ad.PartitionSpec)
@@ -164,6 +167,19 @@ def check_devices(x: ad.Array, mesh: ad.Mesh) -> None:
     assert_type(sharding.spec, ad.PartitionSpec)
     assert_type(sharding.with_memory_kind("pinned_host"), ad.NamedSharding)
     assert_type(ad.live_arrays(), list[ad.Array])
+    parts = [ad.device_put(np.ones(1), device) for device in ad.devices()[:2]]
+    pair = ad.NamedSharding(ad.make_mesh({"data": 2}), P("data"))
+    assert_type(ad.make_array_from_single_device_arrays((2,), pair, parts), ad.Array)
+    assert_type(ad.make_array_from_single_device_arrays(parts, pair), ad.Array)
+    assert_type(ad.make_array_from_callback((2,), pair, lambda index: np.zeros(1)), ad.Array)
+    abstract = ad.AbstractMesh((2,), ("data",))
+    assert_type(abstract.update_axis_types({"data": ad.sharding.AxisType.Auto}), ad.AbstractMesh)
+
+
+def check_settings() -> None:
+    """Options and their values."""
+    assert_type(ad.config.read("spmd_executor"), bool | int | float | str | None)
+    assert_type(ad.config.values, dict[str, bool | int | float | str | None])
 
 
 def check_mapped_functions(x: ad.Array, mesh: ad.Mesh) -> None:
@@ -272,6 +288,7 @@ def main() -> None:
         check_properties(x)
         check_operators(x, host)
         check_devices(x, mesh)
+        check_settings()
         check_mapped_functions(x, mesh)
         check_collectives(x, mesh)
         check_jit(x)

@@ -59,5 +59,5 @@ def test_a_name_without_a_page_is_an_error(monkeypatch):
 
 def test_pages_are_written_and_old_ones_removed(tmp_path, texts):
     (tmp_path / "old.rst").write_text("")
-    reference_pages.write(tmp_path)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == texts
+    reference_pages.write(tmp_path, {"types.rst": "Types"})
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {**texts, "types.rst": "Types"}

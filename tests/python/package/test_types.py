@@ -61,6 +61,12 @@ def check(x: ad.Array) -> None:
     ad.NamedSharding(x, ad.P())
     ad.Mesh(ad.devices(), 1.5, axis_types="all")
     ad.jit(check)(1, 2, 3)
+    ad.make_array_from_callback(8, x.sharding, check)
+    ad.make_array_from_single_device_arrays(8)
+    ad.config.update("spmd_executor", [])
+    ad.array_api.from_dlpack(check)
+    ad.P(check, [check], {1: 2})
+    ad.testing.assert_same_sharding(1, ad.P())
 """
 
 

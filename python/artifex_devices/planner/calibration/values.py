@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artifex_devices._base.checks import check_number, check_type, failure
+from artifex_devices._base.leaf_types import Record
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
@@ -176,7 +177,7 @@ class Calibration:
         content = {**self.to_dict(), "from_cache": self.from_cache, "notes": list(self.notes)}
         return json.dumps(content, indent=1, allow_nan=False)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Returns all numbers as dicts, lists, strings and numbers, for `from_dict`."""
         return {
             "coefficients": dict(self.coefficients),

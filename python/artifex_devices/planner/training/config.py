@@ -181,7 +181,7 @@ class TrainingConfig:
         """Tokens of a step."""
         return self.batch * self.sequence
 
-    def replaced(self, **values: Any) -> TrainingConfig:
+    def replaced(self, **values: object) -> TrainingConfig:
         """Returns the same with some values changed.
 
         With another schedule or context method, an overlap that is usual for the old one becomes that of the new one.
@@ -203,7 +203,8 @@ class TrainingConfig:
                 expected=f"some of {', '.join(names)}",
                 fix="correct them",
             )
-        return replace(self, **{"overlap": self._unusual_overlap(), **values})
+        fields_: dict[str, Any] = {"overlap": self._unusual_overlap(), **values}
+        return replace(self, **fields_)
 
     def _usual_overlap(self) -> dict[str, float]:
         # Keys and values that are gathered or exchanged are needed before attention starts (arXiv:2407.21783, section

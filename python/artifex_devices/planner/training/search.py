@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from artifex_devices._base.checks import check_bool, check_int, check_number, check_type
 from artifex_devices._core import Cluster
@@ -29,7 +28,7 @@ def suggest_training(
     device_counts: Iterable[int] | None = None,
     efficiency: Efficiency | None = None,
     progress: bool = True,
-    **pinned: Any,
+    **pinned: object,
 ) -> TrainingSuggestions:
     """Finds the fastest configurations of a training run that fit in memory, by the model of `plan_training`.
 
