@@ -41,12 +41,11 @@ GroupId Rendezvous::group(const std::vector<ParticipantId>& members) {
     }
   }
   const GroupId id(groups_.size());
-  IdVector<ParticipantId, bool> has(participants_.size());
-  for (const ParticipantId member : members) has[member] = true;
-  groups_.reserve(groups_.size() + 1);
-  Group made{members, std::move(has), nullptr};
+  groups_.push_back({members, std::ranges::count_if(members, [&](ParticipantId member) {
+                       return participants_[member]->standing.state == State::kFinished;
+                     })});
+  for (const ParticipantId member : members) participants_[member]->groups.push_back(id);
   group_ids_.emplace(members, id);
-  groups_.push_back(std::move(made));
   return id;
 }
 
@@ -59,7 +58,7 @@ Rendezvous::Arrival Rendezvous::arrive(ParticipantId participant, GroupId group,
   }
   Participant& self = *participants_[participant];
   Group& joined = groups_[group];
-  if (self.standing.state != State::kRunning || !joined.has[participant]) {
+  if (self.standing.state != State::kRunning || std::ranges::find(self.groups, group) == self.groups.end()) {
     throw_error(
         "Rendezvous: participant {} cannot arrive at group {}: it waits, works, has ended or is not a member; expected a "
         "running member; arrive once at a time",
@@ -90,10 +89,7 @@ Rendezvous::Arrival Rendezvous::arrive(ParticipantId participant, GroupId group,
   }
   self.standing.state = State::kWaiting;
   --able_;
-  const bool hopeless = finished_ > 0 && std::ranges::any_of(joined.members, [&](ParticipantId member) {
-                          return participants_[member]->standing.state == State::kFinished;
-                        });
-  if (hopeless) fail_locked(Failure::kEarlyExit);
+  if (joined.finished > 0) fail_locked(Failure::kEarlyExit);
   find_deadlock_locked();
   return failure_ == Failure::kNone ? Arrival::kWait : Arrival::kFailed;
 }
@@ -192,8 +188,10 @@ void Rendezvous::restart() {
     each->delivered_ns = 0;
     each->meeting.reset();
   }
-  for (Group& each : groups_) each.open.reset();
-  finished_ = 0;
+  for (Group& each : groups_) {
+    each.open.reset();
+    each.finished = 0;
+  }
   able_ = participants();
   failure_ = Failure::kNone;
   at_failure_.clear();
@@ -207,14 +205,12 @@ void Rendezvous::finished(ParticipantId participant) {
   Participant& self = *participants_[participant];
   if (self.standing.state == State::kRunning || self.standing.state == State::kWorking) --able_;
   self.standing.state = State::kFinished;
-  ++finished_;
-  if (failure_ != Failure::kNone) return;
-  for (const Group& each : groups_) {
-    if (each.open && each.has[participant]) {
-      fail_locked(Failure::kEarlyExit);
-      return;
-    }
+  bool is_awaited = false;
+  for (const GroupId each : self.groups) {
+    ++groups_[each].finished;
+    is_awaited |= groups_[each].open != nullptr;
   }
+  if (is_awaited) fail_locked(Failure::kEarlyExit);
   find_deadlock_locked();
 }
 

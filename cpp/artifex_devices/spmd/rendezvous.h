@@ -104,12 +104,13 @@ class Rendezvous {
     ArrivalTime time;
     int64_t delivered_ns = 0;          // its last collective, for traces
     std::shared_ptr<Meeting> meeting;  // while waiting or working
+    std::vector<GroupId> groups;       // that it is a member of
     ConditionVariable wake;
   };
   struct Group {
     std::vector<ParticipantId> members;
-    IdVector<ParticipantId, bool> has;
-    std::shared_ptr<Meeting> open;  // whose members have not all arrived
+    int64_t finished = 0;                // members whose bodies have returned
+    std::shared_ptr<Meeting> open = {};  // whose members have not all arrived
   };
 
   void check_participant(ParticipantId participant) const;
@@ -122,7 +123,6 @@ class Rendezvous {
   IdVector<ParticipantId, std::unique_ptr<Participant>> participants_;
   IdVector<GroupId, Group> groups_;
   std::map<std::vector<ParticipantId>, GroupId> group_ids_;
-  int64_t finished_ = 0;
   int64_t able_ = 0;                               // participants that run or work, and so may still reach a collective
   std::atomic<Failure> failure_ = Failure::kNone;  // written under the lock
   IdVector<ParticipantId, Standing> at_failure_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/spmd/scheduler.h"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "artifex_devices/base/throw_error.h"
@@ -12,9 +10,9 @@ namespace artifex_devices {
 void Scheduler::start() {
   const int64_t participants = rendezvous_->participants();
   end();
-  suspended_.reserve(static_cast<size_t>(participants));
+  suspended_.reserve(static_cast<size_t>(2 * participants));
   resumable_.reserve(static_cast<size_t>(participants));
-  is_suspended_.assign(participants, false);
+  places_.assign(participants, -1);
   fiber_of_.assign(participants, FiberId());
 }
 
@@ -23,7 +21,7 @@ void Scheduler::end() noexcept {
   is_ordered_ = false;
   starting_ = {};
   fiber_of_.clear();
-  is_suspended_.clear();
+  places_.clear();
   suspended_.clear();
   resumable_.clear();
 }
@@ -39,34 +37,39 @@ FiberId Scheduler::next() {
     return starting_;
   }
   if (is_ordered_) return {};
-  if (resumable_.empty()) rendezvous_->append_resumable(suspended_, resumable_);
+  if (resumable_.empty()) rendezvous_->append_resumable(suspended(), resumable_);
   while (!resumable_.empty()) {
     const ParticipantId participant = resumable_.back();
     resumable_.pop_back();
-    if (is_suspended_[participant]) return fiber_of_[participant];
+    if (places_[participant] >= 0) return fiber_of_[participant];
   }
   return {};
 }
 
 FiberId Scheduler::suspend(ParticipantId participant) {
-  if (participant.number() >= is_suspended_.size()) {
+  if (participant.number() >= places_.size()) {
     throw_error<Unavailable>(
         "Scheduler: the call of participant {} has ended; expected a running one; call "
         "collectives in the body",
         participant.number());
   }
-  if (!is_suspended_[participant]) {
+  if (places_[participant] < 0) {
+    if (suspended_.size() == suspended_.capacity()) suspended();
+    places_[participant] = static_cast<int64_t>(suspended_.size());
     suspended_.push_back(participant);
-    is_suspended_[participant] = true;
   }
   return next();
 }
 
 void Scheduler::resume(ParticipantId participant) noexcept {
-  if (participant.number() >= is_suspended_.size() || !is_suspended_[participant]) return;
-  is_suspended_[participant] = false;
-  const auto found = std::find(suspended_.rbegin(), suspended_.rend(), participant);  // usually the last one
-  suspended_.erase(std::next(found).base());
+  if (participant.number() >= places_.size() || places_[participant] < 0) return;
+  suspended_[static_cast<size_t>(std::exchange(places_[participant], -1))] = {};
+}
+
+const std::vector<ParticipantId>& Scheduler::suspended() noexcept {
+  std::erase_if(suspended_, [](ParticipantId each) { return each.is_none(); });
+  for (size_t i = 0; i < suspended_.size(); ++i) places_[suspended_[i]] = static_cast<int64_t>(i);
+  return suspended_;
 }
 
 FiberId Scheduler::take_starting() noexcept { return std::exchange(starting_, FiberId()); }

@@ -56,7 +56,7 @@ class Scheduler {
   bool is_ordered() const noexcept { return is_ordered_; }
 
   /// The suspended participants, in the order of their suspension.
-  const std::vector<ParticipantId>& suspended() const noexcept { return suspended_; }
+  const std::vector<ParticipantId>& suspended() noexcept;
   /// The fiber of a participant that has begun. Throws IndexOutOfRange for other participants.
   FiberId fiber_of(ParticipantId participant) const;
   /// Number of fibers that `next` chose in this call.
@@ -69,9 +69,11 @@ class Scheduler {
   bool is_ordered_ = false;
   FiberId starting_;
   IdVector<ParticipantId, FiberId> fiber_of_;
-  IdVector<ParticipantId, bool> is_suspended_;
-  std::vector<ParticipantId> suspended_;  // in the order of suspension
-  std::vector<ParticipantId> resumable_;  // chosen to resume, the next one last
+  // Suspended participants in the order of suspension. One that has resumed leaves a hole, which `suspended` closes:
+  // in each collective of a body all participants resume, and most suspend again before the others have resumed.
+  std::vector<ParticipantId> suspended_;
+  IdVector<ParticipantId, int64_t> places_;  // in suspended_, or -1
+  std::vector<ParticipantId> resumable_;     // chosen to resume, the next one last
 };
 
 }  // namespace artifex_devices

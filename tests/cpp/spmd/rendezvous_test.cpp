@@ -127,6 +127,16 @@ TEST(Rendezvous, ReportsArrivalAfterAMemberFinished) {
   EXPECT_EQ(meeting.failure(), Failure::kEarlyExit);
 }
 
+TEST(Rendezvous, ReportsArrivalAtAGroupThatIsNewSinceAMemberFinished) {
+  Rendezvous meeting(3);
+  meeting.finished(ParticipantId(0));
+  const GroupId others = meeting.group({ParticipantId(1), ParticipantId(2)});
+  EXPECT_EQ(meeting.arrive(ParticipantId(1), others, 1), Arrival::kWait);
+  const GroupId both = meeting.group({ParticipantId(0), ParticipantId(2)});
+  EXPECT_EQ(meeting.arrive(ParticipantId(2), both, 1), Arrival::kFailed);
+  EXPECT_EQ(meeting.failure(), Failure::kEarlyExit);
+}
+
 TEST(Rendezvous, ReportsACycleOfGroupsAsADeadlock) {
   Rendezvous meeting(3);
   EXPECT_EQ(meeting.arrive(ParticipantId(0), meeting.group({ParticipantId(0), ParticipantId(1)}), 1), Arrival::kWait);

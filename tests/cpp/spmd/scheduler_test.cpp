@@ -126,6 +126,23 @@ TEST(Scheduler, ResumingTwiceOrAfterTheEndDoesNothing) {
   EXPECT_THROW(session.scheduler.fiber_of(ParticipantId(0)), IndexOutOfRange);
 }
 
+// Participants that suspend again before others have resumed leave more holes than the list has places.
+TEST(Scheduler, KeepsTheOrderOfSuspensionOverManyCollectives) {
+  Session session(4);
+  suspend_three(session);
+  session.scheduler.keep_order();
+  Participants order{ParticipantId(0), ParticipantId(1), ParticipantId(2)};
+  for (int64_t turn = 0; turn < 20; ++turn) {
+    const ParticipantId first = order.front();
+    session.scheduler.resume(first);
+    order.erase(order.begin());
+    session.scheduler.suspend(first);
+    order.push_back(first);
+    if (turn % 7 == 0) EXPECT_EQ(session.scheduler.suspended(), order);
+  }
+  EXPECT_EQ(session.scheduler.suspended(), order);
+}
+
 TEST(Scheduler, ServesTheNextCallOfTheSameParticipants) {
   Session session(4);
   suspend_three(session);
