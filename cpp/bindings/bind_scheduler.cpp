@@ -73,6 +73,7 @@ PyObject* close_participants(PyObject* self, PyObject*) {
       if (PyList_GET_ITEM(all.payloads.ptr(), i) != Py_None)
         check(PyList_SetItem(all.payloads.ptr(), i, new_reference(Py_None)));
     }
+    for (PreparedArgument& each : all.arguments) each.forget_brought();
     all.scheduler.end();
     const std::vector<py::object> objects = std::move(all.objects);
     all.objects.clear();
@@ -225,27 +226,6 @@ PyObject* list_participants(PyObject* self, PyObject*) {
   });
 }
 
-// know(operation, axis_name, x, collective, groups, signature): from now on `arrive` handles this operation over these
-// axes for arrays like x, with one group for each participant or one for all.
-PyObject* know(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  return translated([&]() -> PyObject* {
-    if (count != 6) throw py::type_error("know: expected operation, axis_name, x, collective, groups and signature");
-    Participants& all = participants_of(self);
-    const NdarrayKind kind = kind_of_ndarray(args[2]);
-    if (all.collectives.size() >= kKnownCollectives || kind.dtype == nullptr) Py_RETURN_NONE;
-    std::vector<GroupId> groups;
-    for (const py::handle group : py::reinterpret_borrow<py::list>(args[4])) groups.emplace_back(group.cast<int64_t>());
-    all.collectives.push_back({py::reinterpret_borrow<py::object>(args[0]),
-                               py::reinterpret_borrow<py::object>(args[1]),
-                               py::reinterpret_borrow<py::object>(kind.dtype),
-                               {kind.shape.begin(), kind.shape.end()},
-                               py::reinterpret_borrow<py::object>(args[3]),
-                               std::move(groups),
-                               py::handle(args[5]).cast<int64_t>()});
-    Py_RETURN_NONE;
-  });
-}
-
 PyTypeObject* scheduler_class = nullptr;
 
 py::object make_scheduler(const py::object& rendezvous, const py::type& cls, const py::list& payloads,
@@ -253,7 +233,9 @@ py::object make_scheduler(const py::object& rendezvous, const py::type& cls, con
   if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), participant_class))
     throw py::type_error("new_scheduler: expected a class of participants");
   auto all = std::make_unique<Participants>(rendezvous);
-  all->collectives.reserve(kKnownCollectives);  // their addresses stay valid while Python runs
+  // Their addresses stay valid while Python runs.
+  all->collectives.reserve(kKnownCollectives);
+  all->arguments.reserve(kKnownCollectives);
   all->participant_class = cls;
   all->payloads = payloads;
   all->results = results;
@@ -274,6 +256,9 @@ int traverse_scheduler(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(all->wait.ptr());
   for (const py::object& participant : all->objects) Py_VISIT(participant.ptr());
   for (const KnownCollective& each : all->collectives) Py_VISIT(each.collective.ptr());
+  for (const PreparedArgument& each : all->arguments) {
+    for (const PreparedArgument::Brought& one : each.brought) Py_VISIT(one.argument.ptr());
+  }
   return 0;
 }
 
@@ -285,6 +270,7 @@ int clear_scheduler(PyObject* self) {
   const std::vector<KnownCollective> collectives = std::move(all->collectives);
   all->objects.clear();
   all->collectives.clear();
+  for (PreparedArgument& each : all->arguments) each.forget_brought();
   return 0;
 }
 
@@ -315,8 +301,15 @@ void bind_scheduler(py::module_& module) {
       {"participants", &list_participants, METH_NOARGS,
        "participants(self: Scheduler) -> list\n\nReturns the participants of the call; none after its end."},
       {"know", fast(&know), METH_FASTCALL,
-       "know(self: Scheduler, operation: str, axis_name: object, x: object, collective: object, groups: list, signature: "
-       "int) -> None\n\nMakes arrive handle arrays like x, with one group for each participant or one for all."},
+       "know(self: Scheduler, operation: str, axis_name: object, x: object, argument: object, options: tuple, collective: "
+       "object, groups: list, signature: int) -> None\n\nMakes arrive handle arrays like x, with one group for each "
+       "participant or one for all."},
+      {"prepared", fast(&prepared), METH_FASTCALL,
+       "prepared(self: Scheduler, me: object, operation: str, groups: object, argument: object) -> object\n\n"
+       "Returns the prepared form of equal indices, or None."},
+      {"prepare", fast(&prepare), METH_FASTCALL,
+       "prepare(self: Scheduler, me: object, operation: str, groups: object, argument: object, indices: object, prepared: "
+       "object) -> object\n\nStores the prepared form of an argument. Returns it, or the stored form of equal indices."},
       {"wait_by", fast(&wait_by), METH_FASTCALL,
        "wait_by(self: Scheduler, wait: object, root: object, foreign: tuple) -> None\n\nMakes waits call wait(me, frame), "
        "unless they are plain. All are plain while no module of `foreign` is imported."},

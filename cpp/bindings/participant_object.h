@@ -3,6 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
+
 #include "artifex_devices/base/id.h"
 
 namespace artifex_devices::bindings {
@@ -17,6 +19,7 @@ struct ParticipantObject {
   PyObject* code;   // of the body's last call of a collective
   PyObject* context;
   Py_ssize_t position;
+  int64_t step;          // number of collectives that its body has called
   unsigned long thread;  // the only thread that may call collectives, once it runs
   int instruction;
   char has_ended;

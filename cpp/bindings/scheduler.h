@@ -7,23 +7,11 @@
 
 #include "artifex_devices/spmd/rendezvous.h"
 #include "artifex_devices/spmd/scheduler.h"
+#include "known_collectives.h"
 
 namespace artifex_devices::bindings {
 
 namespace py = pybind11;
-
-inline constexpr size_t kKnownCollectives = 8;  // further ones are looked up in Python
-
-/// A collective of one ndarray without options that the session has called before.
-struct KnownCollective {
-  py::object operation;
-  py::object axis_name;
-  py::object dtype;
-  std::vector<py::ssize_t> shape;
-  py::object collective;
-  std::vector<GroupId> groups;  // by participant, or one for all
-  int64_t signature;
-};
 
 /// The participants of one session and the collectives that they called before, as Python objects. Needs the GIL.
 /// Python switches to the fibers that the core's Scheduler chooses, with none of our frames on the stack.
@@ -39,6 +27,7 @@ struct Participants {
   py::list payloads;
   py::list results;
   std::vector<KnownCollective> collectives;
+  std::vector<PreparedArgument> arguments;
   py::object plain;  // code of a body whose waits, if `root` called it, need no wait(me, frame)
 
   // Of one call, from open to close.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <stdexcept>
 
 #include "cpython_calls.h"
-#include "numpy_bridge.h"
+#include "known_collectives.h"
 #include "participant_object.h"
 #include "scheduler.h"
 
@@ -14,10 +13,6 @@ PyObject* g_frame_above = nullptr;  // sys._getframe
 PyObject* g_one = nullptr;
 PyObject* g_partial = nullptr;
 PyObject* g_nothing_to_do = nullptr;
-
-bool same_name(PyObject* a, PyObject* b) {
-  return a == b || (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b) && PyUnicode_Compare(a, b) == 0);
-}
 
 bool is_any_imported(const py::object& names) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.ptr()); ++i) {
@@ -43,22 +38,19 @@ bool is_plain(const Participants& all, const ParticipantObject& me, const py::ob
   return code.ptr() == all.root.ptr();
 }
 
-// arrive(operation, axis_name, x), called by the function that the body called. Returns None for an unknown collective
-// or outside of a body; else stores the payload and returns a function to call without arguments before `take`.
+// arrive(operation, axis_name, x, argument, *options), called by the function that the body called. Returns None for an
+// unknown collective or outside of a body; else stores the payload and returns a function to call without arguments
+// before `take`.
 PyObject* arrive(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
-    if (count != 3) throw py::type_error("arrive: expected operation, axis_name and x");
-    const NdarrayKind brought = kind_of_ndarray(args[2]);
-    if (brought.dtype == nullptr) Py_RETURN_NONE;
+    if (count < 3) throw py::type_error("arrive: expected operation, axis_name and x");
     const py::object current = participant_here();
     if (!current) Py_RETURN_NONE;
     auto& me = *reinterpret_cast<ParticipantObject*>(current.ptr());
+    ++me.step;
     Participants& all = participants_of(me.owner);
-    const auto known = std::ranges::find_if(all.collectives, [&](const KnownCollective& each) {
-      return each.operation.ptr() == args[0] && each.dtype.ptr() == brought.dtype &&
-             std::ranges::equal(each.shape, brought.shape) && same_name(each.axis_name.ptr(), args[1]);
-    });
-    if (known == all.collectives.end()) Py_RETURN_NONE;
+    const KnownCollective* known = find_known(all.collectives, args, count, me.step);
+    if (known == nullptr) Py_RETURN_NONE;
     const py::object frame = checked(PyObject_CallOneArg(g_frame_above, g_one));
     note_call(me, frame.ptr());
     // The body may have suppressed a Ctrl-C before it took its last result.
@@ -82,7 +74,8 @@ PyObject* arrive(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-// take(): returns the result of the collective that the body has arrived at.
+// take(proceeded): returns the result of the collective that the body has arrived at. Its argument is what the function
+// of `arrive` returned.
 PyObject* take(PyObject*, PyObject*) {
   return translated([&]() -> PyObject* {
     const py::object current = participant_here();
@@ -109,10 +102,12 @@ void bind_scheduler_calls(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   static PyMethodDef functions[] = {
       {"arrive", fast(&arrive), METH_FASTCALL,
-       "arrive(operation: str, axis_name: object, x: object) -> object\n\n"
-       "Returns the function to call before take, or None for an unknown collective."},
-      {"take", &take, METH_NOARGS,
-       "take() -> object\n\nReturns the result of the collective that the body has arrived at."},
+       "arrive(operation: str, axis_name: object, x: object, argument: object = None, *options: object) -> object\n\n"
+       "Returns the function to call before take, or None for an unknown collective. `argument` has indices that are the "
+       "same for all participants, such as a permutation."},
+      {"take", &take, METH_O,
+       "take(proceeded: object) -> object\n\nReturns the result of the collective that the body has arrived at. "
+       "`proceeded` is the result of the function that arrive returned."},
       {nullptr, nullptr, 0, nullptr}};
   static PyMethodDef nothing{"nothing", &do_nothing, METH_NOARGS, "Does nothing: no wait is needed."};
 

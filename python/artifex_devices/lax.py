@@ -53,8 +53,9 @@ def _collective(
 ) -> T:
     """Calls function(call, leaves, *options) and puts the result into the tree of x."""
     group = group_of(operation, axis_name, index_groups)
+    argument = None if index_groups is None else group.groups
     leaves, treedef = collectives.leaves_of(operation, x)
-    call = collectives.Call(operation, require(operation, axis_name), group, axis_name)
+    call = collectives.Call(operation, require(operation, axis_name), group, axis_name, argument)
     result: T = collectives.rebuild(treedef, function(call, leaves, *options))
     return result
 
@@ -91,11 +92,9 @@ def psum(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None)
         ...     print(np.asarray(ad.pmap(lambda x: ad.lax.psum(x, "i"), axis_name="i")(np.arange(4))))
         [6 6 6 6]
     """
-    if axis_index_groups is None:
-        proceed = arrive("psum", axis_name, x)
-        if proceed is not None:  # the common case: an ndarray of a collective that the session has cached
-            proceed()
-            return take()
+    proceed = arrive("psum", axis_name, x, axis_index_groups)
+    if proceed is not None:  # the common case of all collectives: the session has checked such a call before
+        return take(proceed())
     if type(x) in (int, float, complex):
         total = x * group_of("psum", axis_name, axis_index_groups).size
         if type(total) is int:
@@ -121,6 +120,9 @@ def pmean(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None
     Bools and small integers give float32, int64 gives float64. Integers are added as floats: sums of small dtypes do
     not overflow (JAX adds integers in their dtype).
     """
+    proceed = arrive("pmean", axis_name, x, axis_index_groups)
+    if proceed is not None:
+        return take(proceed())
     return _collective(_mean, "pmean", x, axis_name, axis_index_groups)
 
 
@@ -139,6 +141,9 @@ def pmax(x: Number, axis_name: AxisNames, *, axis_index_groups: IndexGroups = No
 def pmax(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
 def pmax(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the element-wise maximum over all members of an axis; NaN where any has one. Arguments as psum."""
+    proceed = arrive("pmax", axis_name, x, axis_index_groups)
+    if proceed is not None:
+        return take(proceed())
     return _collective(collectives.reduce, "pmax", x, axis_name, axis_index_groups, "max")
 
 
@@ -148,6 +153,9 @@ def pmin(x: Number, axis_name: AxisNames, *, axis_index_groups: IndexGroups = No
 def pmin(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
 def pmin(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
     """Returns the element-wise minimum over all members of an axis; NaN where any has one. Arguments as psum."""
+    proceed = arrive("pmin", axis_name, x, axis_index_groups)
+    if proceed is not None:
+        return take(proceed())
     return _collective(collectives.reduce, "pmin", x, axis_name, axis_index_groups, "min")
 
 
@@ -183,6 +191,9 @@ def all_gather(
         NameError: The name is not bound.
         ValueError: The blocks do not have this dimension.
     """
+    proceed = arrive("all_gather", axis_name, x, axis_index_groups, axis, tiled)
+    if proceed is not None:
+        return take(proceed())
     require("all_gather", axis_name)
     if type(axis_name) is tuple and not axis_name:
         return x  # without an axis, no blocks are stacked
@@ -215,6 +226,9 @@ def psum_scatter(
         NameError: The name is not bound.
         ValueError: The dimension cannot be split.
     """
+    proceed = arrive("psum_scatter", axis_name, x, axis_index_groups, scatter_dimension, tiled)
+    if proceed is not None:
+        return take(proceed())  # type: ignore[no-any-return]
     axis = check_int("psum_scatter", "scatter_dimension", scatter_dimension)
     return _collective(collectives.scatter, "psum_scatter", x, axis_name, axis_index_groups, axis, tiled)
 
@@ -245,11 +259,17 @@ def all_to_all(
         NameError: The name is not bound.
         ValueError: The dimension cannot be split.
     """
+    proceed = arrive("all_to_all", axis_name, x, axis_index_groups, split_axis, concat_axis, tiled)
+    if proceed is not None:
+        return take(proceed())  # type: ignore[no-any-return]
     return _exchange("all_to_all", x, axis_name, split_axis, concat_axis, axis_index_groups, tiled)
 
 
 def pswapaxes(x: T, axis_name: AxisNames, axis: int, *, axis_index_groups: IndexGroups = None) -> T:
     """Swaps a dimension of the blocks, of the axis's size, with the axis: all_to_all with split_axis = concat_axis."""
+    proceed = arrive("pswapaxes", axis_name, x, axis_index_groups, axis, axis, False)
+    if proceed is not None:
+        return take(proceed())  # type: ignore[no-any-return]
     return _exchange("pswapaxes", x, axis_name, axis, axis, axis_index_groups, tiled=False)
 
 
@@ -281,6 +301,9 @@ def ppermute(x: Any, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> A
         IndexError: perm has a member that does not exist.
         ValueError: perm is not a permutation; names are in another order than the mesh's, for which JAX is ambiguous.
     """
+    proceed = arrive("ppermute", axis_name, x, perm)
+    if proceed is not None:
+        return take(proceed())
     me = require("ppermute", axis_name)
     names = names_of(axis_name)
     order = [name for name in me.axis_names if name in names]
@@ -293,7 +316,7 @@ def ppermute(x: Any, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> A
             got=names,
             fix="name them in that order and number the members so",
         )
-    return _permute("ppermute", x, axis_name, perm)
+    return _permute("ppermute", x, axis_name, perm, _pairs)
 
 
 @overload
@@ -307,35 +330,58 @@ def pshuffle(x: Any, axis_name: AxisNames, perm: Sequence[int]) -> Any:
         NameError: The name is not bound.
         ValueError: perm does not hold each index once.
     """
-    count = group_of("pshuffle", axis_name).size
-    perm = check_sequence_of_ints("pshuffle", "perm", perm, "write [1, 0]")
-    if sorted(perm) != list(range(count)):
-        raise failure(
-            ValueError,
-            "pshuffle",
-            "perm is not a permutation",
-            expected=f"each of 0 to {count - 1} once",
-            got=perm,
-            fix="complete it",
-        )
-    return _permute("pshuffle", x, axis_name, list(zip(perm, range(count), strict=True)))
+    proceed = arrive("pshuffle", axis_name, x, perm)
+    if proceed is not None:
+        return take(proceed())
+    return _permute("pshuffle", x, axis_name, perm, _shuffled)
 
 
-def _permute(operation: str, x: object, axis_name: AxisNames, perm: object) -> Any:
-    listed = check_sequence(operation, "perm", perm, "pairs (source, target)", "write [(0, 1), (1, 0)]")
+def _permute(
+    operation: str, x: object, axis_name: AxisNames, perm: object, check: Callable[[Any, int], tuple[Any, Any]]
+) -> Any:
+    """Sends blocks by perm; check(perm, axis size) returns its indices as tuples of ints, and its pairs."""
+    me = require(operation, axis_name)
+    group = group_of(operation, axis_name)
+    scheduler = me.session.scheduler
+    permutation = scheduler.prepared(me, operation, group.groups, perm)
+    if permutation is None:
+        indices, pairs = check(perm, group.size)
+        permutation = collectives.Permutation(operation, pairs, group.size)
+        permutation = scheduler.prepare(me, operation, group.groups, perm, indices, permutation)
+    leaves, treedef = collectives.leaves_of(operation, x)
+    call = collectives.Call(operation, me, group, axis_name, permutation)
+    return collectives.rebuild(treedef, collectives.permute(call, leaves))
+
+
+def _pairs(perm: object, count: int) -> tuple[Any, Any]:
+    listed = check_sequence("ppermute", "perm", perm, "pairs (source, target)", "write [(0, 1), (1, 0)]")
     pairs = tuple(
-        check_sequence_of_ints(operation, f"perm[{i}]", pair, "write (0, 1)") for i, pair in enumerate(listed)
+        check_sequence_of_ints("ppermute", f"perm[{i}]", pair, "write (0, 1)") for i, pair in enumerate(listed)
     )
     if wrong := [list(pair) for pair in pairs if len(pair) != 2]:
         raise failure(
             ValueError,
-            operation,
+            "ppermute",
             "perm has entries that are not pairs",
             expected="(source, target)",
             got=wrong,
             fix="write [(0, 1), (1, 0)]",
         )
-    return _collective(collectives.permute, operation, x, axis_name, None, pairs)
+    return pairs, pairs
+
+
+def _shuffled(perm: object, count: int) -> tuple[Any, Any]:
+    indices = check_sequence_of_ints("pshuffle", "perm", perm, "write [1, 0]")
+    if sorted(indices) != list(range(count)):
+        raise failure(
+            ValueError,
+            "pshuffle",
+            "perm is not a permutation",
+            expected=f"each of 0 to {count - 1} once",
+            got=indices,
+            fix="complete it",
+        )
+    return indices, list(zip(indices, range(count), strict=True))
 
 
 @overload
@@ -349,6 +395,9 @@ def pbroadcast(x: Any, axis_name: AxisNames, source: int) -> Any:
         NameError: The name is not bound.
         ValueError: The member does not exist.
     """
+    proceed = arrive("pbroadcast", axis_name, x, None, source)
+    if proceed is not None:
+        return take(proceed())
     size = group_of("pbroadcast", axis_name).size
     source = check_int("pbroadcast", "source", source, "choose one of them", minimum=0, maximum=size - 1)
     return _collective(collectives.broadcast, "pbroadcast", x, axis_name, None, source)

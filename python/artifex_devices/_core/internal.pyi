@@ -491,6 +491,8 @@ class Scheduler:
         operation: str,
         axis_name: typing.Any,
         x: typing.Any,
+        argument: typing.Any,
+        options: tuple[typing.Any, ...],
         collective: typing.Any,
         groups: list[typing.Any],
         signature: int,
@@ -517,6 +519,24 @@ class Scheduler:
     def plain(self, code: typing.Any) -> None:
         """
         Makes waits of this body plain where the code `root` calls it.
+        """
+
+    def prepare(
+        self,
+        me: typing.Any,
+        operation: str,
+        groups: typing.Any,
+        argument: typing.Any,
+        indices: typing.Any,
+        prepared: typing.Any,
+    ) -> typing.Any:
+        """
+        Stores the prepared form of an argument. Returns it, or the stored form of equal indices.
+        """
+
+    def prepared(self, me: typing.Any, operation: str, groups: typing.Any, argument: typing.Any) -> typing.Any:
+        """
+        Returns the prepared form of equal indices, or None.
         """
 
     def raised(self, me: typing.Any, is_own: bool) -> typing.Any:
@@ -927,9 +947,11 @@ def array_from_pickle(
     value: object, sharding: typing.Any, committed: bool, layout: str | None = None
 ) -> typing.Any: ...
 def array_memory(array: Array) -> artifex_devices._base.leaf_types.Record: ...
-def arrive(operation: str, axis_name: typing.Any, x: typing.Any) -> typing.Any:
+def arrive(
+    operation: str, axis_name: typing.Any, x: typing.Any, argument: typing.Any = None, *options: typing.Any
+) -> typing.Any:
     """
-    Returns the function to call before take, or None for an unknown collective.
+    Returns the function to call before take, or None for an unknown collective. `argument` has indices that are the same for all participants, such as a permutation.
     """
 
 def axis_groups(
@@ -1712,9 +1734,9 @@ def supported_isas() -> list[str]:
     Returns the instruction sets that loops are compiled for and this processor supports, the oldest first.
     """
 
-def take() -> typing.Any:
+def take(proceeded: typing.Any) -> typing.Any:
     """
-    Returns the result of the collective that the body has arrived at.
+    Returns the result of the collective that the body has arrived at. `proceeded` is the result of the function that arrive returned.
     """
 
 def take_cpu_share(

@@ -46,20 +46,34 @@ def group_of(operation: str, axis_name: object, index_groups: object = None) -> 
     me = require(operation, axis_name)
     if type(axis_name) is list:
         axis_name = tuple(axis_name)
-    split = None
-    key = axis_name
-    if index_groups is not None:
-        listed = check_sequence(operation, "axis_index_groups", index_groups, "lists of ints", "write [[0, 1], [2, 3]]")
-        split = tuple(
-            check_sequence_of_ints(operation, f"axis_index_groups[{i}]", each, "write [0, 1]")
-            for i, each in enumerate(listed)
-        )
-        key = (_SPLIT, axis_name, split)
     session = me.session
-    groups = session.groups.get(key)
+    groups = session.groups.get(axis_name)
     if groups is None:
-        groups = session.add_groups(key, _all_groups(operation, session, names_of(axis_name), split))
+        groups = session.add_groups(axis_name, _all_groups(operation, session, names_of(axis_name), None))
+    if index_groups is not None:
+        groups = _prepared_groups(operation, me, axis_name, groups, index_groups)
     return groups.of[me.position]
+
+
+def _prepared_groups(
+    operation: str, me: Participant, axis_name: object, groups: AxisGroups, index_groups: object
+) -> AxisGroups:
+    """Returns the parts of these groups; checks and creates them once for all participants."""
+    session = me.session
+    found: AxisGroups | None = session.scheduler.prepared(me, operation, groups, index_groups)
+    if found is not None:
+        return found
+    listed = check_sequence(operation, "axis_index_groups", index_groups, "lists of ints", "write [[0, 1], [2, 3]]")
+    split = tuple(
+        check_sequence_of_ints(operation, f"axis_index_groups[{i}]", each, "write [0, 1]")
+        for i, each in enumerate(listed)
+    )
+    key = (_SPLIT, axis_name, split)
+    made = session.groups.get(key)
+    if made is None:
+        made = session.add_groups(key, _all_groups(operation, session, names_of(axis_name), split))
+    result: AxisGroups = session.scheduler.prepare(me, operation, groups, index_groups, split, made)
+    return result
 
 
 def _all_groups(

@@ -61,37 +61,35 @@ def signature_text(signature: Hashable) -> str:
 
 
 class CollectiveCache:
-    """The collectives that the participants of one session have called, by their signatures."""
+    """The collectives that the participants of one session have called, by their signatures and groups."""
 
     def __init__(self, rendezvous: _core.Rendezvous) -> None:
         self._rendezvous = rendezvous
-        self._collectives: dict[Hashable, Collective] = {}
+        self._collectives: dict[tuple[Hashable, AxisGroups], Collective] = {}
         self._numbers: dict[Hashable, int] = {}
         self._lock = threading.RLock()  # hashing names of axes may call the user's code
-
-    def __contains__(self, signature: Hashable) -> bool:
-        return signature in self._collectives
 
     @property
     def is_small(self) -> bool:
         """Whether another call may use the session."""
         return len(self._collectives) <= _MAX_CACHED
 
-    def get(
+    def get(self, signature: Hashable, groups: AxisGroups) -> Collective | None:
+        """Returns the collective that was added with these attributes, or None."""
+        return self._collectives.get((signature, groups))
+
+    def add(
         self,
         signature: Hashable,
         groups: AxisGroups,
         complete: Callable[[list[Any]], Sequence[Any]],
-        op: CrossProcessOp | None = None,
+        op: CrossProcessOp | None,
     ) -> Collective:
-        """Returns a collective with these attributes; equal signatures have the same number."""
-        known = self._collectives.get(signature)
-        if known is not None and known.groups is groups:
-            return known
+        """Adds a collective with these attributes; equal signatures have the same number."""
         with self._lock:
             number = self._numbers.setdefault(signature, len(self._numbers))
         parts = [self._rendezvous.group(part) for part in groups.parts]
-        made = self._collectives[signature] = Collective(signature, number, groups, parts, complete, op)
+        made = self._collectives[signature, groups] = Collective(signature, number, groups, parts, complete, op)
         return made
 
     def texts(self) -> dict[int, str]:

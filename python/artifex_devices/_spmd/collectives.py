@@ -30,12 +30,18 @@ Leaves = list[Any]  # ndarrays or GpuBlocks
 
 
 class Call(NamedTuple):
-    """A call of a collective by one participant."""
+    """A call of a collective by one participant.
+
+    Attributes:
+        argument: The indices among its arguments, as the session has prepared them: a Permutation, the AxisGroups of
+            axis_index_groups, or None.
+    """
 
     operation: str
     me: Participant
     group: Membership
     axis_name: Any
+    argument: Any
 
 
 def leaves_of(operation: str, x: object) -> tuple[Leaves, Any]:
@@ -80,16 +86,18 @@ def meet(
     op: CrossProcessOp | None = None,
 ) -> Leaves:
     """Meets the group with these leaves; `op` as in Collective."""
-    operation, me, group, axis_name = call
+    operation, me, group, axis_name, argument = call
     axes = tuple(axis_name) if type(axis_name) is list else axis_name
     on_gpu = [number for number, leaf in enumerate(leaves) if is_gpu_block(leaf)]
     kinds = [(f"gpu {leaf.dtype}" if is_gpu_block(leaf) else leaf.dtype, leaf.shape) for leaf in leaves]
     signature = (operation, axes, options, *[detail for kind in kinds for detail in kind])
     session = me.session
-    is_new = signature not in session.collectives
-    collective = session.collectives.get(signature, group.groups, complete, op)
-    if is_new and not options and len(leaves) == 1 and not on_gpu and group.groups is session.groups.get(axes):
-        session.know(operation, axes, leaves[0], collective)
+    collective = session.collectives.get(signature, group.groups)
+    if collective is None:
+        collective = session.collectives.add(signature, group.groups, complete, op)
+        if len(leaves) == 1 and not on_gpu:
+            values = tuple(value for _, value in options if value is not argument)
+            session.know(operation, axes, leaves[0], argument, values, collective)
     if not on_gpu:
         result: Leaves = me.join(collective, leaves)
         return result
@@ -292,42 +300,60 @@ def _exchanged(operation: str, parts: Sequence[Any], split_axis: int, concat_axi
     return _joined(operation, sources, concat + 1, tiled)
 
 
-def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> Leaves:
-    """Gives member `target` the block of member `source`; zeros where no member sends one."""
-    operation, count = call.operation, call.group.size
-    sources = [source for source, _ in pairs]
-    targets = [target for _, target in pairs]
-    wrong = [pair for pair in pairs if not all(0 <= i < count for i in pair)]
-    if wrong:
-        raise failure(
-            IndexError,
-            operation,
-            "perm names members that do not exist",
-            expected=f"indices of 0 to {count - 1}",
-            got=wrong,
-            fix="drop these pairs, or check the size of the axis",
-        )
-    if len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
-        raise failure(
-            ValueError,
-            operation,
-            "perm is not a permutation",
-            expected=f"pairs of 0 to {count - 1} with each source and each target at most once",
-            got=list(pairs),
-            fix="drop the repeated ones",
-        )
+class Permutation:
+    """Pairs (source, target) of members, each at most once as source and as target; other members get no block."""
 
-    source_of = {target: source for source, target in pairs}
+    __slots__ = ("_hash", "_pairs", "source_of")
+
+    def __init__(self, operation: str, pairs: Sequence[tuple[int, int]], count: int) -> None:
+        """Raises IndexError for members that do not exist, ValueError for repeated ones."""
+        self._pairs = tuple(pairs)
+        self._hash = hash(self._pairs)
+        self.source_of = {target: source for source, target in pairs}
+        wrong = [pair for pair in pairs if not all(0 <= i < count for i in pair)]
+        if wrong:
+            raise failure(
+                IndexError,
+                operation,
+                "perm names members that do not exist",
+                expected=f"indices of 0 to {count - 1}",
+                got=wrong,
+                fix="drop these pairs, or check the size of the axis",
+            )
+        if not len({source for source, _ in pairs}) == len(self.source_of) == len(pairs):
+            raise failure(
+                ValueError,
+                operation,
+                "perm is not a permutation",
+                expected=f"pairs of 0 to {count - 1} with each source and each target at most once",
+                got=list(pairs),
+                fix="drop the repeated ones",
+            )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Permutation) and self._pairs == other._pairs)
+
+    def __repr__(self) -> str:
+        return repr(self._pairs)
+
+
+def permute(call: Call, leaves: Leaves) -> Leaves:
+    """Gives each member the block of its source in the permutation `call.argument`, or zeros."""
+    operation, count = call.operation, call.group.size
+    source_of = call.argument.source_of
     kinds = [(leaf.shape, leaf.dtype) for leaf in leaves]  # not the leaves, as sessions cache this function
 
     def fill(blocks: Sequence[Leaves | None]) -> list[Leaves]:
-        """Copies of the blocks, or zeros for None."""
+        """Copies of the blocks, or zeros for None. A block is a list of leaves, or the only leaf."""
         results: list[Leaves] = [[] for _ in blocks]
         copies: Leaves = []
         origins: Leaves = []
         for mine, block in zip(results, blocks, strict=True):
             for number, (shape, dtype) in enumerate(kinds):
-                part: Any = None if block is None else block[number]
+                part: Any = block[number] if type(block) is list else block
                 if is_gpu_block(part):
                     mine.append(part)  # each member gets a copy
                     continue
@@ -351,14 +377,14 @@ def permute(call: Call, leaves: Leaves, pairs: tuple[tuple[int, int], ...]) -> L
         sources=lambda index, size: (source_of[index],) if index in source_of else (),
         finish=lambda index, blocks: fill([blocks[0] if blocks else None])[0],
     )
-    return meet(call, (("perm", pairs),), leaves, complete, op)
+    return meet(call, (("perm", call.argument),), leaves, complete, op)
 
 
 def broadcast(call: Call, leaves: Leaves, source: int) -> Leaves:
     """Gives all members copies of the block of one, in the same arrays."""
 
-    def copied(block: Leaves) -> Leaves:
-        return [_sealed(leaf.copy()) for leaf in block]
+    def copied(block: Any) -> Leaves:
+        return [_sealed(leaf.copy()) for leaf in (block if type(block) is list else [block])]
 
     def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
         return [copied(payloads[source])] * len(payloads)

@@ -208,11 +208,16 @@ class Session:
         self.groups[key] = groups
         return groups
 
-    def know(self, operation: str, axis_name: Any, x: Any, collective: Collective) -> None:
-        """Registers a collective for arrays like x, which `internal.arrive` looks up."""
+    def know(
+        self, operation: str, axis_name: Any, x: Any, argument: object, options: tuple[Any, ...], collective: Collective
+    ) -> None:
+        """Registers a collective for arrays like x and these arguments, which `internal.arrive` looks up.
+
+        `argument` is what scheduler.prepare returned, or None; `options` are the other arguments.
+        """
         groups, numbers = collective.groups, collective.numbers
         numbers = numbers if groups.is_whole else [numbers[each.part] for each in groups.of]
-        self.scheduler.know(operation, axis_name, x, collective, numbers, collective.number)
+        self.scheduler.know(operation, axis_name, x, argument, options, collective, numbers, collective.number)
 
     def meet(self, me: Participant, collective: Collective, payload: Any, frame: FrameType) -> None:
         """Leaves a payload, and returns when there is a result or the session has failed."""
