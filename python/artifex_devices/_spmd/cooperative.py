@@ -17,6 +17,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import greenlet
+import numpy as np
 
 from artifex_devices._base.checks import failure
 from artifex_devices._core import internal
@@ -27,6 +28,7 @@ from artifex_devices.errors import CollectiveError
 # Packages known to call back into Python from pybind11 frames.
 _FOREIGN = frozenset({"optree", "tensorstore", "torch", "jaxlib"})
 _MAX_IDLE = 256  # idle greenlets of a thread
+_STACK_BYTES = 4096  # of a suspended participant, and what Python allocates for it
 
 
 # A greenlet that runs participants: the switch to it, and a list of one element, its executor.
@@ -161,6 +163,10 @@ class CooperativeExecutor:
         session = self._session
         count = len(session.device_names)
         idle: list[_Fiber] = _fibers.__dict__.setdefault("idle", [])
+        if len(idle) < count:
+            # After a block of this size has been freed, glibc keeps as much free memory. It otherwise returns the
+            # memory of suspended stacks to the system in each call.
+            np.empty(count * _STACK_BYTES, np.uint8)
         while len(idle) < count:
             idle.append(_new_fiber())
         fibers = idle[-count:]
