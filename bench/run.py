@@ -31,6 +31,7 @@ FAMILIES = (
     "eager",
     "functions",
     "spmd",
+    "participants",
     "executors",
     "prefetch",
     "mesh",
@@ -44,7 +45,7 @@ MODULES = {"import": "importing", "functions": "numpy_functions"}
 PEERS = ("jax", "numpy", "orbax")
 PACKAGES = {"jax": "jax", "orbax": "orbax"}  # of peers that may be missing
 ONLY = {"orbax": ("checkpoints",)}  # families of a peer; others: all
-DEVICES = {"many": 4096, "spmd": 256}  # others: 8
+DEVICES = {"many": 4096, "participants": 1024, "spmd": 256}  # others: 8
 
 
 def parse(

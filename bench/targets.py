@@ -108,6 +108,10 @@ TARGETS = (
     Target("shard_map + psum of 16 floats, 8 devices", "< 40 us", most=40e-6, why=_TINY),
     Target("shard_map + psum of 16 floats, 64 devices", "< 250 us", most=250e-6, why=_TINY),
     Target("shard_map + psum of 16 floats, 256 devices", "< 1 ms", most=1e-3, why=_TINY),
+    *(
+        Target(f"{name}: time per device, 1,024 devices / 8", "at most 1.5", most=1.5)
+        for name in ("psum", "psum over pairs", "all_gather", "all_to_all", "ppermute")
+    ),
     Target(
         "x + x (8,16) f32, 8 shards",
         "< 10 us",
