@@ -63,7 +63,7 @@ def exchanges_sizes(operation: str, batch: object, target: object) -> bool:
 
 
 def _places(operation: str, batch: object, target: object, count: int) -> list[Any]:
-    """Returns the target of each of so many leaves."""
+    """Returns the targets of `count` leaves."""
     from artifex_devices._placement.target import PLACES
 
     places = per_leaf(operation, "sharding", target, batch, PLACES)

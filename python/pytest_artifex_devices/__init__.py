@@ -73,8 +73,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
-        "artifex_processes(*counts, devices=2, seed=0, faults=()): run the test in each of so many simulated "
-        "processes; see artifex_devices.testing.run_processes",
+        "artifex_processes(*counts, devices=2, seed=0, faults=()): run the test in each of these numbers of "
+        "simulated processes; see artifex_devices.testing.run_processes",
     )
 
 

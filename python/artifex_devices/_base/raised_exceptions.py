@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of exceptions that the user's code may have raised, which must reach the caller whatever their class does.
+"""Changes of exceptions that the user's code may have raised. Each must reach the caller, even if its class misbehaves.
 
-A class may refuse attributes, as a frozen dataclass does. The functions here ask the class neither to set attributes
-nor to add notes, and never raise: an exception that cannot be changed stays unchanged.
+A class may refuse attributes, as a frozen dataclass does. The functions here bypass the class to set attributes and to
+add notes, and never raise: an exception that cannot be changed stays unchanged.
 """
 
 from __future__ import annotations

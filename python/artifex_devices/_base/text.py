@@ -27,7 +27,7 @@ def bytes_text(count: float) -> str:
 
 
 def seconds_text(seconds: float, digits: int = 4) -> str:
-    """Formats seconds with so many significant digits and a unit.
+    """Formats seconds with this number of significant digits and a unit.
 
     Example:
         >>> seconds_text(560e-6), seconds_text(0), seconds_text(1.2345, digits=3)
@@ -93,7 +93,7 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
 
 
 def table_lines(rows: Sequence[Sequence[str]], *, right: Container[int] = (), width: int = 0) -> list[str]:
-    """Formats rows, of which the first may be a head, in columns as wide as their widest text.
+    """Formats rows in columns as wide as their widest text. The first row may be a head.
 
     A row of one text is a line between other rows. Columns whose numbers are in `right` are set to the right, all other
     columns to the left. Lines have at most `width` characters, if it is not 0: the widest columns are wrapped between
@@ -161,7 +161,7 @@ def parse_cpu_list(text: str) -> set[int]:
 
 
 def more_devices(count: int) -> str:
-    """Formats the ways to have so many devices, for errors.
+    """Formats the ways to get `count` devices, for errors.
 
     Example:
         >>> more_devices(8)[:54]
@@ -196,7 +196,7 @@ def shortened_list(texts: Sequence[str], most: int) -> str:
 
 
 def alternatives(values: Iterable[Any]) -> str:
-    """Formats the values of which one is expected: "'auto', 'threads' or None"."""
+    """Formats the values that an argument may have: "'auto', 'threads' or None"."""
     *first, last = map(repr, values)
     return f"{', '.join(first)} or {last}" if first else last
 

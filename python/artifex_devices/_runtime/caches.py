@@ -39,7 +39,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 def clear_caches() -> None:
     """Returns freed memory that is cached for reuse to the system, and empties the caches of results.
 
-    Arrays are not affected, nor are the chunks of 2 MiB in which small ones are stored.
+    Arrays are not affected, and neither are the chunks of 2 MiB that hold small Arrays.
     `memory_stats()["pool_bytes_cached"]` of the devices is the number of cached bytes. Cached layouts of operations
     keep meshes alive, and with them worlds that have ended; a mapped function keeps the last 4 worlds that it ran in.
     Cached meshes, shardings and index maps are also released when their world ends. All caches are bounded.

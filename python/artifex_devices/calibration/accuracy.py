@@ -126,7 +126,7 @@ class CalibrationCheck:
         return format(self)
 
     def __format__(self, width: str) -> str:
-        """Returns the table and the medians in lines of so many characters at most: f"{check:80}"."""
+        """Returns the table and the medians in lines of at most `width` characters: f"{check:80}"."""
         head = ("", "bytes", "devices", "predicted", "measured", "median", "spread", "error")
         rows = [
             (

@@ -48,7 +48,7 @@ class Case:
 
 
 def host_values(nbytes: int) -> np.ndarray[Any, Any]:
-    """Returns values to place: one buffer of which all cases use a part, with all pages written."""
+    """Returns values to place: one buffer that all cases use parts of, with all pages written."""
     return np.ones(nbytes // 4, np.float32)
 
 

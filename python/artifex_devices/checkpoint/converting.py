@@ -82,7 +82,7 @@ def convert(
 def _write(
     part: SavePart, folder: str, names: list[str], index: int, progress: Callable[[int], None], before: int
 ) -> None:
-    """Writes part `index` and reports the bytes, of which `before` were written earlier."""
+    """Writes part `index` and reports the bytes, including the `before` bytes of earlier parts."""
     is_written = threading.Event()
     errors: list[BaseException] = []
 

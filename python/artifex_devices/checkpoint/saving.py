@@ -190,7 +190,7 @@ class Save:
             set_attribute(error, "args", (text,))
 
     def _add_others(self, numbers: list[int], *, copies: bool) -> None:
-        """Adds the leaves that are not Arrays, of which process 0 saves ndarrays; TypeError for other types."""
+        """Adds the leaves that are not Arrays. Process 0 saves ndarrays; other types are a TypeError."""
         leaves = self._leaves
         ndarrays: dict[int, Any] = {}
         for number in numbers:

@@ -85,7 +85,7 @@ class ReshardExchange:
         return [number for number, *_ in done]
 
     def finish(self) -> None:
-        """Ends the operation, all of whose messages are done."""
+        """Ends the operation after all its messages are done."""
         with self._turn:
             self._messages.finish()
 

@@ -43,7 +43,7 @@ def opened_folder(directory: str) -> Iterator[tuple[str, int]]:
 
 
 def remove_old_jobs(directory: int, own: str) -> None:
-    """Removes the folders of all but the last jobs, of which `own` is one.
+    """Removes the folders of all jobs except the last ones, which include `own`.
 
     A folder is removed only if records of this host and user are all that it contains, and no process has locked one.
     """

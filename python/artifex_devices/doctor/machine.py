@@ -195,7 +195,7 @@ def environment_variables(environment: Mapping[str, str]) -> Section:
 
 
 def speed(seconds: float = 2.0) -> Section:
-    """Measures products and streaming over memory, on all CPU devices together, for about so many seconds at most."""
+    """Measures products and streaming over memory, on all CPU devices together, for at most about `seconds`."""
     from artifex_devices.roofline import measure_roofline
 
     section = Section("Measured")

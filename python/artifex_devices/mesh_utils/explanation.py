@@ -120,7 +120,7 @@ class MeshExplanation(NotebookText):
         return format(self)
 
     def __format__(self, width: str) -> str:
-        """Formats the text in lines of so many characters at most: f"{explanation:80}"."""
+        """Formats the text in lines of at most `width` characters: f"{explanation:80}"."""
         rows: list[tuple[str, ...]] = [("axis", "size", "links", "into a device", "seconds")]
         rows += [_row(axis) for axis in self.axes]
         rows.append(("", "", "all axes, one after the other", "", seconds_text(self.seconds, 3)))

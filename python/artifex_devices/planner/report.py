@@ -60,7 +60,7 @@ class Report(html.NotebookText):
         return self._text()
 
     def __format__(self, width: str) -> str:
-        """Returns the table in lines of so many characters at most: f"{plan:80}"."""
+        """Returns the table in lines of at most `width` characters: f"{plan:80}"."""
         return self._text(int(width or 0))
 
     def _repr_html_(self) -> str:

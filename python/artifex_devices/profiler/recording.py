@@ -210,7 +210,7 @@ def _send(messages: Exchange, data: bytes, process: int) -> None:
 
 
 def _receive(messages: Exchange, size: int, process: int) -> memoryview:
-    """Receives so many bytes."""
+    """Receives `size` bytes."""
     memory = np.empty(size, np.uint8)
     messages.receive(memory, process, Tag.TRACE)
     messages.wait_all()

@@ -172,7 +172,7 @@ class Roofline:
         Args:
             batches: Batch sizes of a product X[batch, inputs] @ W[inputs, outputs], one point for each, on the limit.
             layer: Its inputs and outputs, to count reading X and writing the result; None means a layer far larger than
-                the batch, of which only reading W counts.
+                the batch, where only reading W counts.
             network_bandwidth: Bytes/s of a network, one way, as another limit, in FLOP per byte that crosses it.
             points: More points, such as measured ones.
             ax: Axes of matplotlib to draw into, by default of a new figure.

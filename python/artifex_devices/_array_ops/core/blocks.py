@@ -52,7 +52,7 @@ def copy_views(targets: list[Any], sources: list[Any]) -> None:
 
 
 def piece_count(block: Any, piece_bytes: int | None = None) -> int:
-    """Returns the number of pieces in which several cores compute a block; a GPU computes a block at once."""
+    """Returns the number of pieces into which a block is divided for several cores; 1 on a GPU."""
     return 1 if is_gpu_block(block) else -(-block.nbytes // (piece_bytes or PIECE_BYTES))
 
 

@@ -207,7 +207,7 @@ def map_elements(
     into: Sequence[NDArray[Any]] | None = None,
     spread_from: int = SPREAD_BYTES,
 ) -> Sequence[Operand]:
-    """Calls `compute`, to whose outputs the inputs broadcast, for each part of the results, on its device.
+    """Calls `compute` for each part of the results, on its device. The inputs broadcast to its outputs.
 
     At least one input is an Array; other inputs may be Arrays, ndarrays and numbers. Returns one Array of the common
     shape for each dtype, or the ndarrays `into` of this shape, which it has written.

@@ -31,7 +31,7 @@ from artifex_devices.errors import ShardingTypeError
 def get(x: Array, index: Any, operation: str = "index") -> Array:
     """Reads x[index] by NumPy's rules.
 
-    Dimensions of which all elements are taken, forwards or backwards, stay sharded. Dimensions of an index Array have
+    A dimension stays sharded if all its elements are taken, forwards or backwards. Dimensions of an index Array have
     the index's sharding. Other dimensions are not sharded; if Explicit axes shard them, this is an error for the
     operation "index", except for a part on one device that needs no index Array.
     """

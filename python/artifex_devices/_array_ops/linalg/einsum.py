@@ -66,7 +66,7 @@ def _dtype_and_support(
     """Returns NumPy's dtype for such operands, and whether its einsum supports it: bfloat16 is not supported."""
     samples = [np.ones((1,) * ndim, dtype) for dtype, ndim in kinds]
     dtype = np.result_type(*(dtype for dtype, _ in kinds))
-    if not options and dtype.isbuiltin == 2:  # of ml_dtypes, of which NumPy's einsum returns views only
+    if not options and dtype.isbuiltin == 2:  # a dtype of ml_dtypes: NumPy's einsum only returns views of them
         if dtype.name == "bfloat16":
             return dtype, False
         raise failure(

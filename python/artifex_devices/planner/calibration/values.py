@@ -123,7 +123,7 @@ class Calibration:
         return self._summary().text()
 
     def __format__(self, width: str) -> str:
-        """Returns the table in lines of so many characters at most: f"{calibration:80}"."""
+        """Returns the table in lines of at most `width` characters: f"{calibration:80}"."""
         return self._summary().text(int(width or 0))
 
     def _summary(self) -> Summary:

@@ -59,7 +59,7 @@ class Algorithm:
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class CollectiveBound:
-    """Costs that no program of messages between devices can be below, with all groups at once.
+    """Lower bounds on the costs of any program of messages between devices, with all groups at once.
 
     Attributes:
         bytes_by_device: Bytes into the busiest device, or out of it if these are more.

@@ -100,7 +100,7 @@ class TrainingPlan(Report):
         return self.utilization(self.seconds)
 
     def utilization(self, seconds: float) -> float:
-        """Returns the model FLOPs utilisation of a step of so many seconds.
+        """Returns the model FLOPs utilisation of a step that takes `seconds`.
 
         Args:
             seconds: Seconds of a step.
@@ -243,7 +243,7 @@ def planned(
     devices: int,
     measured: float | None = None,
 ) -> TrainingPlan:
-    """Returns the plan on so many devices of a cluster."""
+    """Returns the plan on the first `devices` devices of a cluster."""
     described = config._described(devices)
     found = _planner.plan_training(vars(shape), cluster, described, efficiency._described(), devices)
     parts: dict[str, Any] = {
