@@ -249,6 +249,9 @@ parts); `part_type`, of its parts, is one of (file, origin, shape, bytes).
       .def_property_readonly(
           "values", [](const StoredCheckpoint& self) { return self.manifest ? self.manifest->values : "{}"; },
           "JSON of the Python values.")
+      .def_property_readonly(
+          "bytes_read", [](const StoredCheckpoint& self) { return self.files.bytes_read(); },
+          "Bytes that were read into arrays so far.")
       .def("read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),
            R"(Reads stored arrays into Arrays of empty() and ndarrays. Returns the number of bytes read.
 

@@ -156,6 +156,7 @@ class BoxReader {
       }
     }
     bytes_read_.fetch_add(bytes, std::memory_order_relaxed);
+    stored_files_.count_read(bytes);
     if (region.numbers.empty()) return;
     const uint32_t found = crc32c(data, static_cast<size_t>(bytes));
     const uint32_t expected = tensor.checksums[index];

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,10 +36,15 @@ class StoredFiles {
   /// Opens file `number`, which open_first has opened.
   std::shared_ptr<const File> open(size_t number, std::string_view operation) const;
 
+  /// Bytes of arrays that were read from the files so far. Thread-safe, as is count_read.
+  int64_t bytes_read() const noexcept { return bytes_read_->load(std::memory_order_relaxed); }
+  void count_read(int64_t bytes) const noexcept { bytes_read_->fetch_add(bytes, std::memory_order_relaxed); }
+
  private:
   std::vector<std::string> paths_;
   std::shared_ptr<const Folder> folder_;
   std::vector<std::shared_ptr<const File>> files_;  // that stay open
+  std::shared_ptr<std::atomic<int64_t>> bytes_read_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
 }  // namespace artifex_devices

@@ -393,6 +393,12 @@ class StoredCheckpoint:
         """
 
     @property
+    def bytes_read(self) -> int:
+        """
+        Bytes that were read into arrays so far.
+        """
+
+    @property
     def process_count(self) -> typing.Any:
         """
         Number of processes that saved it; None without checkpoint.json.

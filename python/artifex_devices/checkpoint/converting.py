@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from functools import partial
 
 from artifex_devices._base.checks import check_bool, check_int
-from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._core import internal
-from artifex_devices._core.internal import SavePart
 from artifex_devices.checkpoint import manifest
 from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
 from artifex_devices.checkpoint.manifest import Manifest
+from artifex_devices.checkpoint.reporting import check_progress, run_reported
 from artifex_devices.checkpoint.stored import Stored
 
 _OPERATION = "checkpoint.convert"
-_INTERVAL_S = 0.1  # of reports while a file is written
 
 
 def convert(
@@ -37,7 +35,7 @@ def convert(
         num_files: Number of files. Each has an equal part of each array, as that many processes would save it.
         overwrite: Whether a checkpoint at `target` is replaced.
         progress: Called with the number of bytes written so far: after each file, and ten times a second on another
-            thread while a file is written.
+            thread while a file is written. `metadata(source).nbytes` is the total.
 
     Raises:
         FileNotFoundError: `source` has no checkpoint.
@@ -57,49 +55,22 @@ def convert(
     """
     check_int(_OPERATION, "num_files", num_files, "write 1", minimum=1, maximum=99_999)
     check_bool(_OPERATION, "overwrite", overwrite)
+    check_progress(_OPERATION, progress)
     stored = Stored(_OPERATION, check_path(_OPERATION, "source", source))
     arrays = {name: (array.shape, stored.dtype_of(name)) for name, array in stored.arrays.items()}
     staging = StagingFolder(_OPERATION, check_path(_OPERATION, "target", target), overwrite)
     try:
         staging.create()
         names = list(arrays)
-        written = 0
+        parts: list[internal.SavePart] = []
         for index in range(num_files):
             part = internal.SavePart(_OPERATION)
+            parts.append(part)
             internal.add_stored(part, stored.files, index, num_files)
-            if progress is None:
-                part.write(staging.folder, names, index)
-            else:
-                _write(part, staging.folder, names, index, progress, written)
-            written += part.bytes_written
+            write = partial(part.write, staging.folder, names, index)
+            run_reported(write, lambda: sum(part.bytes_written for part in parts), progress)
         manifest.write(staging.folder, Manifest(arrays, stored.values, num_files))
         staging.commit()
     except BaseException:
         staging.abandon()
         raise
-
-
-def _write(
-    part: SavePart, folder: str, names: list[str], index: int, progress: Callable[[int], None], before: int
-) -> None:
-    """Writes part `index` and reports the bytes, including the `before` bytes of earlier parts."""
-    is_written = threading.Event()
-    errors: list[BaseException] = []
-
-    def report() -> None:
-        try:
-            while not is_written.wait(_INTERVAL_S):
-                progress(before + part.bytes_written)
-        except BaseException as error:
-            errors.append(error)
-
-    reporter = DaemonThread("artifex_devices-progress", report)
-    reporter.start()
-    try:
-        part.write(folder, names, index)
-    finally:
-        is_written.set()
-        reporter.join()
-    if errors:
-        raise errors[0]
-    progress(before + part.bytes_written)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from artifex_devices._base.public_path import public
 from artifex_devices.checkpoint import commit_times, folders
 from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
 from artifex_devices.checkpoint.future import SaveFuture, finish
+from artifex_devices.checkpoint.reporting import check_progress
 from artifex_devices.checkpoint.restoring import restore
 from artifex_devices.checkpoint.saving import Save
 
@@ -71,15 +73,18 @@ class Manager:
         """Folder of the checkpoints."""
         return self._directory
 
-    def save(self, step: int, tree: object, *, overwrite: bool = False) -> None:
+    def save(
+        self, step: int, tree: object, *, overwrite: bool = False, progress: Callable[[int], None] | None = None
+    ) -> None:
         """Saves the tree of a step as `checkpoint.save` does, then removes checkpoints that are not to stay.
 
         Earlier saves of this Manager that are running are committed first.
         """
+        check_progress("Manager.save", progress)
         save = Save("Manager.save", self._folder("Manager.save", step), tree, overwrite, commit=self._commit)
         if self._last is not None:
             finish(self._last)
-        save.run()
+        save.run(progress)
 
     def save_async(self, step: int, tree: object, *, overwrite: bool = False) -> SaveFuture:
         """Starts to save the tree of a step as `checkpoint.save_async` does; commits in the order of the calls."""
@@ -88,7 +93,15 @@ class Manager:
         self._last = SaveFuture(save, self._last)
         return self._last
 
-    def restore(self, step: int, like: object = None, *, strict: bool = True, verify: bool = False) -> PyTree:
+    def restore(
+        self,
+        step: int,
+        like: object = None,
+        *,
+        strict: bool = True,
+        verify: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> PyTree:
         """Restores the tree of a step as `checkpoint.restore` does."""
         folder = self._folder("Manager.restore", step)
         if not folders.is_checkpoint(folder):
@@ -100,7 +113,7 @@ class Manager:
                 expected=f"one of {steps[-8:]}",
                 fix="restore(manager.latest_step(), like)",
             )
-        return restore(folder, like, strict=strict, verify=verify)
+        return restore(folder, like, strict=strict, verify=verify, progress=progress)
 
     def all_steps(self) -> list[int]:
         """Returns the steps that have a checkpoint, ascending."""

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from artifex_devices._placement.target import PLACES, resolve_target, sharding_o
 from artifex_devices.checkpoint.folders import StrPath, check_path
 from artifex_devices.checkpoint.manifest import VALUE_TYPES
 from artifex_devices.checkpoint.named_leaves import list_of, name_leaves
+from artifex_devices.checkpoint.reporting import check_progress, run_reported
 from artifex_devices.checkpoint.stored import Stored
 from artifex_devices.layout import Format
 
@@ -25,7 +28,14 @@ _SHOWN = 8  # faults in a message
 _OPERATION = "checkpoint.restore"
 
 
-def restore(path: StrPath, like: object = None, *, strict: bool = True, verify: bool = False) -> PyTree:
+def restore(
+    path: StrPath,
+    like: object = None,
+    *,
+    strict: bool = True,
+    verify: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> PyTree:
     """Restores a checkpoint of `save`, a folder of torch.distributed.checkpoint, or safetensors files.
 
     Each process reads exactly the bytes of its shards, whatever the shardings and the number of processes were at the
@@ -39,6 +49,8 @@ def restore(path: StrPath, like: object = None, *, strict: bool = True, verify: 
             text becomes the stored value. None restores everything as a dict of ndarrays and values by name.
         strict: Whether a name in the checkpoint that `like` lacks is an error.
         verify: Whether checksums are compared; pieces of 1 MiB are then read completely.
+        progress: Called with the number of bytes that this process has read so far: ten times a second on another
+            thread, and at the end.
 
     Returns:
         The tree, in the structure of `like`.
@@ -64,12 +76,13 @@ def restore(path: StrPath, like: object = None, *, strict: bool = True, verify: 
     """
     check_bool(_OPERATION, "strict", strict)
     check_bool(_OPERATION, "verify", verify)
+    check_progress(_OPERATION, progress)
     stored = Stored(_OPERATION, check_path(_OPERATION, "path", path))
     if like is None:
         names = [*stored.arrays, *stored.values]
         leaves: list[Any] = [_whole(stored, name) for name in stored.arrays]
         leaves += stored.values.values()
-        _read(stored, names, leaves, verify)
+        _read(stored, names, leaves, verify, progress)
         return dict(zip(names, leaves, strict=True))
     leaves, structure = tree_util.tree_flatten(like)
     leaves = [resolve_target(_OPERATION, leaf) if isinstance(leaf, PLACES) else leaf for leaf in leaves]
@@ -86,7 +99,7 @@ def restore(path: StrPath, like: object = None, *, strict: bool = True, verify: 
             f"checkpoint.metadata({stored.path!r})"
         )
     found = [_destination(stored, name, leaf) for name, leaf in zip(names, leaves, strict=True)]
-    _read(stored, names, found, verify)
+    _read(stored, names, found, verify, progress)
     return tree_util.tree_unflatten(structure, list(map(_finished, leaves, found)))
 
 
@@ -156,8 +169,11 @@ def _finished(leaf: Any, value: Any) -> Any:
     return value[()] if isinstance(leaf, np.generic) else value
 
 
-def _read(stored: Stored, names: list[str], leaves: list[Any], verify: bool) -> int:
+def _read(
+    stored: Stored, names: list[str], leaves: list[Any], verify: bool, progress: Callable[[int], None] | None
+) -> None:
     requests = [
         (stored.arrays[name].number, leaf) for name, leaf in zip(names, leaves, strict=True) if name in stored.arrays
     ]
-    return stored.files.read(requests, verify, _OPERATION)
+    read = partial(stored.files.read, requests, verify, _OPERATION)
+    run_reported(read, lambda: stored.files.bytes_read, progress)

@@ -20,9 +20,12 @@ from artifex_devices.checkpoint.future import SaveFuture
 from artifex_devices.checkpoint.manifest import VALUE_TYPES, Manifest
 from artifex_devices.checkpoint.named_leaves import name_leaves
 from artifex_devices.checkpoint.processes import CheckpointProcesses
+from artifex_devices.checkpoint.reporting import check_progress, run_reported
 
 
-def save(path: StrPath, tree: object, *, overwrite: bool = False) -> None:
+def save(
+    path: StrPath, tree: object, *, overwrite: bool = False, progress: Callable[[int], None] | None = None
+) -> None:
     """Saves a tree of arrays as a checkpoint.
 
     The checkpoint appears at `path` in one step, after everything is on the storage; an interrupted save leaves what
@@ -34,6 +37,8 @@ def save(path: StrPath, tree: object, *, overwrite: bool = False) -> None:
         path: Folder of the checkpoint; folders above it are created.
         tree: Tree of Arrays, ndarrays, NumPy scalars, bools, ints, floats, complex numbers and texts.
         overwrite: Whether a checkpoint at `path` is replaced.
+        progress: Called with the number of bytes that this process has written so far: ten times a second on another
+            thread, and when its files are written.
 
     Raises:
         FileExistsError: `path` exists and `overwrite` is false.
@@ -56,7 +61,8 @@ def save(path: StrPath, tree: object, *, overwrite: bool = False) -> None:
         >>> checkpoint.restore(f"{folder.name}/10", {"w": w, "step": 0})["step"]
         10
     """
-    Save("checkpoint.save", path, tree, overwrite).run()
+    check_progress("checkpoint.save", progress)
+    Save("checkpoint.save", path, tree, overwrite).run(progress)
 
 
 def save_async(path: StrPath, tree: object, *, overwrite: bool = False) -> SaveFuture:
@@ -134,11 +140,11 @@ class Save:
         """Bytes that this process has written so far."""
         return self._part.bytes_written
 
-    def run(self) -> None:
+    def run(self, progress: Callable[[int], None] | None = None) -> None:
         """Creates the folder, writes the files of this process, and commits the checkpoint with the other processes."""
         try:
             self.start()
-            self._processes.step("written", self.write)
+            self._processes.step("written", lambda: run_reported(self.write, lambda: self.bytes_written, progress))
             self._finish()
         except BaseException as error:
             self.give_up(error)

@@ -8,6 +8,7 @@ import sys
 
 import artifex_devices as ad
 import pytest
+from artifex_devices._base import progress as progress_module
 from artifex_devices._base.clearable_cache import WorldCache, remember
 from artifex_devices._base.nearest_name import did_you_mean, nearest
 from artifex_devices._base.progress import progress_bar
@@ -31,7 +32,51 @@ def without_rich(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", fail)
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of progress bars: a list with the seconds."""
+    seconds = [100.0]
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: seconds[0])
+    return seconds
+
+
+def test_a_bar_appears_after_two_seconds(monkeypatch, clock):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    without_rich(monkeypatch)
+    with progress_bar("reading", 100) as show:
+        show(1)
+        clock[0] = 101.9
+        show(2)
+        assert stream.getvalue() == ""
+        clock[0] = 102.0
+        show(3)
+        assert stream.getvalue() == "\rreading: 3 %"
+    assert stream.getvalue() == "\rreading: 3 %\r\x1b[K"
+
+
+def test_a_bar_is_removed_after_an_error_and_never_drawn_for_short_work(monkeypatch, clock):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    without_rich(monkeypatch)
+
+    def interrupted():
+        with progress_bar("reading", 100) as show:
+            clock[0] = 103.0
+            show(3)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert stream.getvalue() == "\rreading: 3 %\r\x1b[K"
+    stream.truncate(0)
+    with progress_bar("reading", 100) as show:
+        show(100)
+    assert stream.getvalue() == ""
+
+
 def test_a_line_of_progress_is_written_when_its_percent_change(monkeypatch):
+    monkeypatch.setattr(progress_module, "_DELAY_S", 0.0)
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     without_rich(monkeypatch)
@@ -61,6 +106,7 @@ def test_progress_is_shown_on_terminals_only_and_when_it_is_wanted(monkeypatch):
 def test_progress_ends_without_an_error_when_standard_error_is_closed(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress_module, "_DELAY_S", 0.0)
     without_rich(monkeypatch)
     with progress_bar("reading", 2) as show:
         monkeypatch.setattr(sys, "stderr", None)
@@ -72,6 +118,7 @@ def test_rich_draws_the_bar_where_it_is_installed(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress_module, "_DELAY_S", 0.0)
     with progress_bar("reading", 2) as show:
         show(2)
     assert "reading" in stream.getvalue()

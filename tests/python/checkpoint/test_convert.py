@@ -3,14 +3,12 @@
 
 import json
 import os
-import threading
 
 import artifex_devices as ad
 import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
-from artifex_devices.checkpoint import converting
 
 
 @pytest.fixture
@@ -48,35 +46,6 @@ def test_the_bits_stay_in_any_number_of_files(tree, num_files, tmp_path):
         same(checkpoint.restore(tmp_path / folder, verify=True), tree)
     assert len(checkpoint.metadata(tmp_path / "b").arrays["large"].parts) == num_files
     assert sum(name.endswith(".safetensors") for name in os.listdir(tmp_path / "c")) == 3
-
-
-def test_progress_is_reported_while_a_file_is_written(tmp_path, monkeypatch):
-    value = np.ones(1 << 20, np.uint8)
-    checkpoint.save(tmp_path / "a", {"w": value})
-    reported, is_reported, write = [], threading.Event(), converting._write
-
-    class Slow:
-        """A part that is being written until its progress has been reported."""
-
-        bytes_written = property(lambda self: self.part.bytes_written)
-
-        def __init__(self, part):
-            self.part = part
-
-        def write(self, *args):
-            self.part.write(*args)
-            assert is_reported.wait(30)
-
-    def progress(count):
-        reported.append(count)
-        is_reported.set()
-
-    monkeypatch.setattr(converting, "_INTERVAL_S", 0.001)
-    monkeypatch.setattr(converting, "_write", lambda part, *args: write(Slow(part), *args))
-    checkpoint.convert(tmp_path / "a", tmp_path / "b", progress=progress)
-    assert len(reported) > 1
-    assert reported == sorted(reported)
-    assert reported[-1] == value.nbytes
 
 
 def test_an_error_of_the_progress_function_ends_the_conversion(tmp_path):

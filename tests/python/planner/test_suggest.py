@@ -414,6 +414,7 @@ def test_progress_is_shown_on_a_terminal(has_rich, monkeypatch):
         monkeypatch.setitem(sys.modules, "rich.console", None)
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr("artifex_devices._base.progress._DELAY_S", 0.0)
     model = models.transformer("llama-2-7b", batch=16, sequence=512)
     quiet = suggest(model, cluster.tpu("v5e", (4, 4)), 1, max_axes=1, progress=False)
     assert screen.text == ""

@@ -47,7 +47,7 @@ def whole_along(operation: str, x: Array, axes: Sequence[int]) -> Array:
 
 
 def whole_operands(operation: str, *operands: tuple[Any, Sequence[int], str]) -> list[Any]:
-    """Like `whole_along`, for several operands with their dimensions and names. Some operands are Arrays."""
+    """Applies `whole_along` to several operands with their dimensions and names. Some operands are Arrays."""
     wanted = {n: x for n, (x, axes, _) in enumerate(operands) if isinstance(x, Array) and _sharded(x, axes)}
     found = [x for x, _, _ in operands]
     if wanted:
