@@ -58,6 +58,11 @@ def whole_operands(operation: str, *operands: tuple[Any, Sequence[int], str]) ->
     return found
 
 
+def readable(operation: str, x: Array) -> Array:
+    """Returns an Array all of whose tiles are in this process: x, replicated if it spans processes."""
+    return x if x.is_fully_addressable else whole_along(operation, x, range(x.ndim))
+
+
 def _sharded(x: Array, axes: Sequence[int]) -> list[int]:
     spec = spec_of(x)
     return [d for d in axes if is_split(x.sharding, spec[d])]

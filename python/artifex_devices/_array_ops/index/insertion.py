@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from artifex_devices._array_ops.core.arguments import array_operand, as_array, as_operand, on_host, one_axis
+from artifex_devices._array_ops.core.auto_axes import readable
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.index.indexing import part_of
 from artifex_devices._array_ops.shape.creation import broadcast_to
@@ -34,6 +35,8 @@ def _insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None
     elif not places.size and not isinstance(obj, (Array, np.ndarray)):
         places = places.astype(int)
     added: Any = as_operand("insert", values)
+    if isinstance(added, Array):
+        added = readable("insert", added)
     added = added.astype(x.dtype)
     count = places.size
     if count == 1:
@@ -48,4 +51,5 @@ def _insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None
 
 def _along(operation: str, x: Array, axis: int | None) -> tuple[Array, int]:
     """Returns the Array and the dimension that `axis` means; None flattens."""
+    x = readable(operation, x)
     return (ravel(x), 0) if axis is None else (x, one_axis(operation, axis, x.ndim))

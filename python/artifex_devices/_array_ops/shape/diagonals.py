@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import DTypeLike, NDArray
 
-from artifex_devices._array_ops.core.auto_axes import whole_along
+from artifex_devices._array_ops.core.auto_axes import readable, whole_along
 from artifex_devices._array_ops.core.blocks import Box
 from artifex_devices._array_ops.core.operand_sharding import spec_of
 from artifex_devices._array_ops.core.reading import Source, assemble
@@ -55,8 +55,7 @@ def diagonal(
 
         labels = tuple("diagonal" if d in (i, j) else d for d in range(a.ndim))
         return contract(operation, (a,), (labels,), (*others, "diagonal"), a.dtype, multiply, blas=False)
-    # Tiles of other processes cannot be read.
-    a = whole_along(operation, a, (i, j) if a.is_fully_addressable else range(a.ndim))
+    a = whole_along(operation, readable(operation, a), (i, j))
     length = max(min(a.shape[i] + min(k, 0), a.shape[j] - max(k, 0)), 0)
     spec = spec_of(a)
 

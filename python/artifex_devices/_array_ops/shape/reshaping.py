@@ -54,9 +54,12 @@ def reshape(a: Any, /, shape: Any, order: Literal["A", "C", "F"] | None = "C", *
 
 
 def _kept_spec(a: Array, shape: tuple[int, ...]) -> Spec:
-    """Returns the spec of a without the mesh axes with which it does not take another shape."""
+    """Returns the spec of a without the mesh axes with which it does not take another shape.
+
+    It is empty for an Array that spans processes, because most callers read tiles of other devices then.
+    """
     kept: list[tuple[Hashable, ...]] = [()] * a.ndim
-    for d, axes in enumerate(spec_of(a)):
+    for d, axes in enumerate(spec_of(a) if a.is_fully_addressable else ()):
         kept[d] = axes
         try:
             internal.reshape_spec(sharding_with(a.sharding, tuple(kept)), a.shape, shape)
