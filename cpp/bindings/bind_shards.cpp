@@ -299,9 +299,9 @@ The arguments are the same as the arguments of local_arrays().
   internal.def("is_on_cuda", &is_on_cuda, py::arg("sharding"),
                "Returns whether Arrays with a sharding are in the memory of CUDA devices.");
   internal.def("slab_array", &slab_array, py::arg("array"), py::arg("writable") = false,
-               R"(Returns all buffers as one ndarray of shape (buffers, *shard shape), or None.
+               R"(Returns all tiles, in their order, as one ndarray of shape (tiles, *shard shape), or None.
 
-It is None unless the buffers are in one slab of this process.
+It is None unless the tiles are in one slab of this process, each in one buffer.
 )");
   internal.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("sharding"), py::arg("committed"),
                py::arg("operation"),

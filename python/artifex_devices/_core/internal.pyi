@@ -1725,9 +1725,9 @@ def single_device_sharding_from_pickle(
 ) -> typing.Any: ...
 def slab_array(array: Array, writable: bool = False) -> numpy.typing.NDArray[typing.Any] | None:
     """
-    Returns all buffers as one ndarray of shape (buffers, *shard shape), or None.
+    Returns all tiles, in their order, as one ndarray of shape (tiles, *shard shape), or None.
 
-    It is None unless the buffers are in one slab of this process.
+    It is None unless the tiles are in one slab of this process, each in one buffer.
     """
 
 def spec_in(sharding: Sharding, ndim: int) -> tuple[tuple[collections.abc.Hashable, ...], ...]:

@@ -18,15 +18,13 @@ from artifex_devices._core import Array, Sharding, internal
 
 
 class _Grid(NamedTuple):
-    """The order of the shards of a slab in the global array, which has n dimensions."""
+    """The order of the shards of a slab in the global array, which has n dimensions. Buffer b holds tile b."""
 
     stacked: tuple[int, ...]  # number of tiles along each dimension, then size of a tile along each dimension
     mixed: tuple[int, ...]  # both for each dimension
     to_mixed: tuple[int, ...]  # order of dimensions that changes `stacked` to `mixed`
     to_stacked: tuple[int, ...]  # order that changes `mixed` to `stacked`
     in_order: bool  # whether tiles are consecutive in the global array
-    tiles: list[int] | None  # by buffer: its tile; None if buffers are the tiles in their order
-    first: list[int] | None  # by tile: its first buffer; None if `tiles` is None
 
 
 @clearable_cache(maxsize=4096)
@@ -35,16 +33,12 @@ def _grid(sharding: Sharding, shape: tuple[int, ...], operation: str) -> _Grid:
     sides = tuple(size // parts for size, parts in zip(shape, places.parts, strict=True))
     n = len(shape)
     cut = [d for d in range(n) if places.parts[d] > 1]
-    tiles = list(places.tiles)
-    plain = tiles == list(range(len(tiles)))
     return _Grid(
         stacked=places.parts + sides,
         mixed=tuple(size for both in zip(places.parts, sides, strict=True) for size in both),
         to_mixed=tuple(axis for d in range(n) for axis in (d, n + d)),
         to_stacked=(*range(0, 2 * n, 2), *range(1, 2 * n, 2)),
         in_order=not cut or all(sides[d] == 1 for d in range(cut[-1])),
-        tiles=None if plain else tiles,
-        first=None if plain else [tiles.index(tile) for tile in range(max(tiles) + 1)],
     )
 
 
@@ -62,8 +56,6 @@ def fused_value(x: Array) -> NDArray[Any] | None:
     if len(slab) == 1:
         return slab.reshape(shape)
     grid = _grid(x.sharding, shape, "fused_value")
-    if grid.first is not None:
-        slab = slab[grid.first]
     if not grid.in_order:
         slab = slab.reshape(grid.stacked).transpose(grid.to_mixed)
     return slab.reshape(shape)
@@ -94,9 +86,6 @@ def from_fused(operation: str, value: NDArray[Any], dtype: DTypeLike, sharding: 
         grid = _grid(sharding, shape, operation)
         if not grid.in_order:
             value = value.reshape(grid.mixed).transpose(grid.to_stacked)
-        if grid.tiles is None:
-            value = value.reshape(slab.shape)
-        else:
-            value = value.reshape(-1, *slab.shape[1:])[grid.tiles]
+        value = value.reshape(slab.shape)
     np.copyto(slab, value, casting="unsafe")
     return result
