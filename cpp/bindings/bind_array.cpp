@@ -71,7 +71,7 @@ PyObject* fast_committed(PyObject* self) {
 
 Device& device_of_shard(const ShardView& self) { return self.array->sharding()->device(self.position); }
 
-/// None for a shard of another process, as in JAX.
+/// Returns None for a shard of another process, as in JAX.
 py::object shard_data(ShardView& self) {
   if (!device_of_shard(self).is_addressable()) return py::none();
   self.array->check_alive("shard_data");
@@ -176,7 +176,7 @@ void bind_shard(py::module_& module) {
       .def_property_readonly("replica_id", &shard_replica, "Number of earlier devices that hold the same part.")
       .def_property_readonly("data", &shard_data,
                              "The shard as an Array on its device, sharing the memory; deleting either deletes both. "
-                             "None for a shard of another process.")
+                             "It is None for a shard of another process.")
       .def("_repr_html_", [](const py::object& self) { return call_python(python_modules::kHtml, "shard_html", self); })
       .def("__repr__", [](ShardView& self) {
         const py::object data = shard_data(self);
@@ -319,7 +319,7 @@ Example:
           "Whether each device holds all of it.")
       .def_property_readonly(
           "is_fully_addressable", [](const Array& self) { return self.sharding()->is_fully_addressable(); },
-          "Whether all of its devices belong to this process.")
+          "Whether all its devices belong to this process.")
       .def_property_readonly("addressable_shards", &addressable_shards,
                              "List of one Shard for each device of this process, in mesh order.")
       .def_property_readonly("global_shards", &global_shards,

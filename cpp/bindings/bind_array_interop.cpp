@@ -146,7 +146,7 @@ py::tuple reduced(const py::object& self) {
                     array->layout() ? py::cast(array->layout()->to_string()) : py::none());
 }
 
-/// AttributeError, so that hasattr() is False, for arrays that other libraries cannot read through CUDA.
+/// Raises AttributeError for arrays that other libraries cannot read through CUDA; hasattr() is then False.
 py::object cuda_array_interface(const ArrayRef& array) {
   const char* problem = nullptr;
   if (array->is_deleted()) {

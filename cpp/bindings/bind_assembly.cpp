@@ -140,7 +140,7 @@ ArrayRef array_from_callback(const std::string& operation, py::handle shape, con
       writer->write_everywhere(view);
       return true;
     });
-    if (!is_same) faults.add(device, index, "differs from that of an earlier device with the same index");
+    if (!is_same) faults.add(device, index, "differs from the part of an earlier device with the same index");
   }
   faults.raise(operation);
   if (!writer) {

@@ -267,8 +267,7 @@ parts); `part_type`, of its parts, is one of (file, origin, shape, bytes).
         return py::reinterpret_steal<py::object>(
             PyUnicode_DecodeFSDefaultAndSize(resolved->data(), static_cast<Py_ssize_t>(resolved->size())));
       },
-      py::arg("path"),
-      "Returns os.path.realpath of a path of which only the last name may be missing; None for other paths.");
+      py::arg("path"), "Returns os.path.realpath of a path of which only the last name may be missing, else None.");
   internal.def("exchange_paths", &exchange_paths, py::call_guard<ReleaseGil>(), py::arg("a"), py::arg("b"),
                py::arg("operation"), "Exchanges two folders in one step. Returns False where the file system cannot.");
 }

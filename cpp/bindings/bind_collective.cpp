@@ -95,7 +95,7 @@ BufferRef shared_memory(const py::object& part, const HostView& view, bool is_gi
   return {foreign_block(view.data, view.nbytes(), [owner = python_owner(part)] {}), 0};
 }
 
-// An Array from one ndarray for each distinct buffer. `given_away`: which of them have no other reference.
+// An Array from one ndarray for each distinct buffer. `given_away`: whether an ndarray has no other reference.
 ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding,
                         const py::list& ndarrays, const std::vector<bool>& given_away, const std::string& operation) {
   const Dims dims = dims_from_python(shape, operation, "shape");

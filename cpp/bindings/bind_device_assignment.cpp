@@ -119,7 +119,7 @@ Raises:
                                        index_from_python(computation, kOperation, "computation"));
           },
           py::arg("replica"), py::arg("computation"),
-          "Returns the device of one replica of one computation. Raises IndexError if there is none.")
+          "Returns the device of one replica of one computation. Raises IndexError if the number is out of range.")
       .def(
           "logical_ids_for_device",
           [](const DeviceAssignment& self, const IntArgument& device) {

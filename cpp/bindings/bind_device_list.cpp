@@ -127,7 +127,7 @@ Example:
                 std::const_pointer_cast<DeviceList>(DeviceList::make(addressable, "addressable_device_list")));
           },
           "DeviceList of the devices of this process; the same object if it has all devices. Raises "
-          "ValueError if there are none.")
+          "ValueError if this process has no devices.")
       .def_property_readonly(
           "process_indices",
           [](const DeviceList& self) {

@@ -95,7 +95,7 @@ void bind_flight(py::module_& module) {
   py::module_ internal = module.def_submodule("internal");
   const py::object group =
       py::class_<RecordedGroup, std::shared_ptr<RecordedGroup>>(internal, "FlightGroup",
-                                                                "A set of processes that meet.")
+                                                                "A set of processes that run operations together.")
           .def(
               "meet",
               [](RecordedGroup& self, const py::str& text, const py::bytes& digest) {
@@ -174,7 +174,7 @@ Returns:
 
 Returns:
     ([(host, ns that its clock is ahead, error in ns or -1)], number of each record's clock, [(operation, processes,
-    [(record, event, begin in ns, end in ns)], position of the last member, ns that the others waited)]).
+    [(record, event, begin in ns, end in ns)], position of the last member, ns that other members waited)]).
 )");
 }
 

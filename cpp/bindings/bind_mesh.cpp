@@ -64,8 +64,8 @@ void leave_mesh(const Mesh& self) {
   if (at >= 0) set_meshes_entered(entered[py::slice(0, at, 1)] + entered[py::slice(at + 1, count, 1)]);
   if (at >= 0 && at == count - 1) return;
   throw_error<Unavailable>(
-      "Mesh: a mesh was left that is not the innermost one entered, {}; expected meshes to be left in reverse order; "
-      "use `with` blocks",
+      "Mesh: meshes were left in the wrong order: {} is not the mesh that was entered last; leave inner meshes first, "
+      "or use `with` blocks",
       self.to_string());
 }
 
@@ -215,7 +215,7 @@ Example:
                              "Whether it has devices of other processes.")
       .def("__setattr__",
            [](const Mesh&, const std::string& name, py::handle) {
-             PyErr_Format(PyExc_AttributeError, "Mesh: cannot set %s; a Mesh is immutable; create another one",
+             PyErr_Format(PyExc_AttributeError, "Mesh: cannot set %s; a Mesh is immutable; create another Mesh",
                           name.c_str());
              throw py::error_already_set();
            })

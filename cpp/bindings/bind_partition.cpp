@@ -157,7 +157,7 @@ Example:
       .def_property_readonly("partitions", &spec_to_tuple, "Entries (tuple).")
       .def(
           "index", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("index")(value); },
-          py::arg("value"), "Returns the first position of an entry. Raises ValueError if there is none.")
+          py::arg("value"), "Returns the first position of an entry. Raises ValueError if the entry is not in it.")
       .def(
           "count", [](const PartitionSpec& self, py::handle value) { return spec_to_tuple(self).attr("count")(value); },
           py::arg("value"), "Returns the number of entries equal to `value`.")

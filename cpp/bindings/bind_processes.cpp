@@ -20,7 +20,7 @@ namespace {
 /// A CPU domain as (CPUs, nodes, wider nodes, default node, cores).
 using DomainTuple = std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, int, int>;
 /// A ProcessInfo in types that pickle: (host, number of devices, domains, bytes of the memories, (kind, bytes) of each
-/// device with memory of its own).
+/// device with separate memory).
 using ProcessTuple = std::tuple<std::string, int64_t, std::vector<DomainTuple>, std::vector<int64_t>,
                                 std::vector<std::pair<std::string, std::optional<int64_t>>>>;
 
@@ -92,7 +92,7 @@ Without a machine, it describes the devices of the base client.
         return Client::make(machine, options);
       },
       py::arg("machine"), py::arg("processes"), py::arg("process_index"), py::arg("backend") = py::none(),
-      "Creates the client of one process of several; one process may create any number of them.");
+      "Creates the client of one process of several; one process may create any number of clients.");
 }
 
 void bind_jobs_of_gpus(py::module_& module) {

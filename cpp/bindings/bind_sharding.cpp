@@ -229,7 +229,7 @@ The parts of a dimension are a list of (begin, end), ascending.
       "Returns (begin, end) of the rows of a dimension that this process holds.");
 }
 
-/// Pickles name the class, which may be a derived one.
+/// Pickles name the class; it may be a derived class.
 template <class T>
 void check_kind(const py::type& kind) {
   const py::type expected = py::type::of<T>();

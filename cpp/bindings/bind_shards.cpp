@@ -60,7 +60,7 @@ py::list local_arrays(const Array& array, bool writable, bool some) {
 }
 
 /// For each distinct buffer of an Array on CUDA devices: its `__cuda_array_interface__`, an owner and the GPU's number.
-/// None for other Arrays.
+/// Returns None for other Arrays.
 py::object gpu_buffers(const Array& array, bool writable, bool some) {
   wait_until_written(array);
   if (!some) array.check_addressable(kReading);
@@ -146,7 +146,8 @@ py::tuple buffers_at(const Sharding& sharding, const py::sequence& positions) {
     const BufferId buffer = sharding.buffer_at(Position(position));
     if (buffer.is_none()) {
       throw_error<NotAddressable>(
-          "{}: position {} of {} belongs to another process than this one, {}; expected a position of this process",
+          "{}: position {} of {} belongs to another process than the current process {}; expected a position of this "
+          "process",
           kReading, position, sharding.to_string(), sharding.devices()->client()->process_index().number());
     }
     result[i] = buffer.number();
@@ -333,7 +334,7 @@ Both shardings have the same devices in the same order.
                py::arg("stream"),
                "Writes `one` where `condition`, else `other`, to `out`: dense ndarrays, or choices of shape ().");
   internal.def("run_parallel", &run_parallel, py::arg("tasks"),
-               "Calls each task once, on threads of the library and this one. Raises the first exception.");
+               "Calls each task once, on threads of the library and the calling thread. Raises the first exception.");
   bind_layout(module);
 }
 

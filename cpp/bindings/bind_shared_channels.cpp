@@ -150,7 +150,7 @@ void bind_shared_channels(py::module_& module) {
       .def(py::init(
                [](int64_t me, const std::vector<int>& files) { return std::make_shared<SharedChannels>(me, files); }),
            py::arg("me"), py::arg("files"))
-      .def_readonly_static("most_letter_bytes", &SharedChannels::kMaxMessageBytes,
+      .def_readonly_static("max_message_bytes", &SharedChannels::kMaxMessageBytes,
                            "Maximum number of bytes of one message.")
       .def(
           "post",

@@ -29,7 +29,7 @@ SpecOperand operand_of(const Array& array, const NamedSharding& placement) {
   return operand;
 }
 
-/// Without a mesh there is nothing to shard over.
+/// For a sharding without a mesh: no dimension is sharded.
 py::tuple unsharded_spec(int64_t rank) { return spec_to_python(ShardedAxes(static_cast<size_t>(rank))); }
 
 py::tuple spec_of_sharding(const Sharding& sharding, int64_t rank) {

@@ -116,8 +116,8 @@ The value is sharded over all axes except `unnamed`.
 )")
       .def(
           "meeting_sets", [](const ProcessMap& self) { return tuples_of(self.meeting_sets()); },
-          "Returns every set of processes, with this process among them, that meet in collectives over axes "
-          "of the mesh.");
+          "Returns every set of processes, including this process, that run collectives over axes of the mesh "
+          "together.");
 }
 
 void deliver(Rendezvous& rendezvous, int64_t participant, const py::list& results, const py::tuple& members,

@@ -194,7 +194,7 @@ moved bytes, meeting, file, line), with times in ns.
 `members` has the device and the line of each participant; `meeting` is 0 for a collective within the process.
 )");
   internal.def("trace_meetings", &meetings_of, py::arg("events"),
-               "Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.");
+               "Returns (rows of the members, row of the slowest, ns that other members waited) for each meeting.");
   internal.def(
       "clock_difference", &difference_of, py::arg("trips"),
       "Returns (ns that the other clock is ahead, error in ns) from round trips (sent, answered, returned), or "

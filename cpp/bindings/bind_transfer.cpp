@@ -98,8 +98,8 @@ bool flag(py::handle value, const char* name, const char* expected) {
   py::detail::make_caster<bool> flag;
   if (!flag.load(value, false)) {
     throw_error(
-        "device_put: {} is of type {}; expected {} or a tree of these that is a prefix of x, got {}; pass a single "
-        "value",
+        "device_put: {} is of type {}; expected {}, or a tree of such values that is a prefix of x, got {}; pass a "
+        "single value",
         name, Py_TYPE(value.ptr())->tp_name, expected, safe_repr(value));
   }
   return py::detail::cast_op<bool>(flag);

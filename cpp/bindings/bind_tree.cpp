@@ -43,7 +43,7 @@ bool is_same_data(const Node& a, const Node& b) {
   py::error_already_set error;
   const std::string text = fmt::format(
       "tree: the static data of two nodes of type {} cannot be compared, as == raised {}; expected data whose == returns "
-      "True or False, got {}; register arrays as children (data_fields), or store tuples or bytes instead of them",
+      "True or False, got {}; register arrays as children (data_fields), or store tuples or bytes instead",
       a.type->tp_name, py::str(error.type().attr("__name__")).cast<std::string>(), types_text(a.data));
   error.restore();
   py::raise_from(PyExc_ValueError, text.c_str());

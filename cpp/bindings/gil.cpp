@@ -123,7 +123,7 @@ ReleaseGil::~ReleaseGil() {
 AcquireGil::AcquireGil() {
   acquiring_gil("acquiring the GIL");
   // Py_IsInitialized() needs no GIL, and is 0 while the main thread finalizes the interpreter. PyGILState_Ensure may
-  // use what it has released.
+  // then use memory that was released.
   if (Py_IsInitialized() == 0 && !is_main_thread()) sleep_to_the_end();
   sleeping_at_exit([&] { state_ = PyGILState_Ensure(); });
 }

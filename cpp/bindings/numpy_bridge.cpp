@@ -122,7 +122,7 @@ std::string leaf_repair(py::handle object) {
     return "leave text out, or convert numbers first, for example by np.asarray(x)";
   if (raw == Py_None) return "give an array";
   if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(raw)), "__dataclass_fields__") == 1) {
-    return fmt::format("write @ad.tree_util.register_dataclass above the class {}, so that its fields are leaves",
+    return fmt::format("write @ad.tree_util.register_dataclass above the class {} to make its fields leaves",
                        type_name(object));
   }
   if (PyCallable_Check(raw)) return "call it, and place what it returns";
@@ -154,7 +154,8 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
   if (!is_number && (PyUnicode_Check(raw) || PyBytes_Check(raw) || raw == Py_None ||
                      (!py::hasattr(object, "__array__") && !PyObject_CheckBuffer(raw)))) {
     throw_error<TypeMismatch>(
-        "{}: a leaf of type {} is not an array; expected a NumPy array, an Array, a number or a tree of them; {}",
+        "{}: a leaf of type {} is not an array; expected a NumPy array, an Array, a number or a tree of such leaves; "
+        "{}",
         operation, type_name(object), leaf_repair(object));
   }
   py::object array = py::reinterpret_steal<py::object>(py::detail::npy_api::get().PyArray_FromAny_(

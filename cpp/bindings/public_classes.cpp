@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all classes have in common, set once they are bound.
+// Members that all classes share, set once the classes are bound.
 #include <cstddef>
 #include <exception>
 #include <initializer_list>

@@ -245,8 +245,8 @@ void leave_scope(const std::vector<std::string>& names, const py::object& owner,
     const py::object frame = frame_of(option_from_name(name));
     if (frame.is_none() || PyTuple_GET_ITEM(frame.ptr(), kOwner) != owner.ptr()) {
       throw_error<Unavailable>(
-          "{}: a scope was left that is not the innermost one of this context; expected scopes to be left in reverse "
-          "order of entering, in the thread that entered them; use `with` blocks",
+          "{}: scopes were left in the wrong order, or in another thread than they were entered in; leave the innermost "
+          "scope first, or use `with` blocks",
           operation);
     }
     outer.push_back(py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(frame.ptr(), kOuter)));

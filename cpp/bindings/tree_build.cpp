@@ -128,8 +128,8 @@ class Collecting {
     return true;
   }
 
-  /// The tree at the next child of a node, or null where there is none: a function of a registered type may have
-  /// changed the list or dict.
+  /// The tree at the next child of a node. Null if the child is gone, because a function of a registered type changed
+  /// the list or dict.
   static py::object next_value(const Open& node) {
     const Py_ssize_t i = node.visit.next;
     PyObject* const values = node.values.ptr();

@@ -267,8 +267,8 @@ Example:
     ([CpuDevice(id=0), CpuDevice(id=1)], 'cpu')
 )");
 
-  py::class_<Backend, std::shared_ptr<Backend>>(
-      internal, "Backend", "What the devices of a client are. Where none is given, they are the CPU devices.");
+  py::class_<Backend, std::shared_ptr<Backend>>(internal, "Backend",
+                                                "Kind of the devices of a client. CPU devices by default.");
   internal.def(
       "emulated_gpu_backend",
       [](const std::optional<std::string>& device_kind) {
@@ -343,7 +343,7 @@ Args:
       .def("__enter__", by_reference(&WorldScope::enter), "Opens the world and returns its client.")
       .def(
           "__exit__", [](WorldScope& self, const py::object&, const py::object&, const py::object&) { self.leave(); },
-          py::arg("kind"), py::arg("error"), py::arg("trace"), "Returns to the world around this one.");
+          py::arg("kind"), py::arg("error"), py::arg("trace"), "Returns to the enclosing world.");
   internal.def("current_client", &current_client);
   internal.def("client_of_named_platform", &client_of_named_platform,
                "Returns the current client for a call that names its platform, without checking jax_platform_name.");

@@ -111,7 +111,7 @@ def default_efficiency(cluster: artifex_devices._core.Cluster) -> dict[str, tupl
 def derived_batch_size(hardware: str) -> tuple[str, str, int, int, int, str] | None: ...
 def efficiency_mistakes(efficiency: dict[str, typing.Any]) -> str:
     """
-    Returns the text of every mistake in factors; empty if there is none.
+    Returns the text of every mistake in factors; empty without mistakes.
     """
 
 def exact_critical_batch(

@@ -169,4 +169,4 @@ def test_batch_share_returns_the_rows_of_a_process(processes):
         half = slice(32 * number, 32 * number + 32)
         assert found == [half, half, slice(0, 64)]
         first = 16 * number
-        assert f"are [({first}, {first + 16}), ({first + 32}, {first + 48})]; expected contiguous ones" in message
+        assert f"are [({first}, {first + 16}), ({first + 32}, {first + 48})]; expected contiguous rows" in message

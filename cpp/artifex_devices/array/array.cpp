@@ -102,9 +102,9 @@ void Array::check_alive(std::string_view operation) const {
 void Array::fail_not_addressable(std::string_view operation) const {
   const DeviceList& devices = *sharding_->devices();
   throw_error<NotAddressable>(
-      "{}: the Array of shape {} and dtype {} spans devices that are not addressable: {} of {} are of other processes "
-      "than this one, {}; expected every part in each process that has one; gather it in all processes by "
-      "multihost_utils.process_allgather(x), or look at x.addressable_shards",
+      "{}: the Array of shape {} and dtype {} spans devices that are not addressable: {} of {} belong to other "
+      "processes than the current process {}; expected all parts in each process that needs them; gather it in all "
+      "processes by multihost_utils.process_allgather(x), or look at x.addressable_shards",
       operation, artifex_devices::to_string(shape_), name(dtype_), devices.size() - devices.addressable_count(),
       devices.size(), devices.client()->process_index().number());
 }

@@ -33,7 +33,7 @@ void check_client(const Sharding& sharding, std::string_view operation) {
   }
   if (client.is_closed()) {
     throw_error<Unavailable>(
-        "{}: the client of {} was closed; expected devices of an open client; create another one, or use devices()",
+        "{}: the client of {} was closed; expected devices of an open client; create another client, or use devices()",
         operation, sharding.devices()->front()->to_string());
   }
 }

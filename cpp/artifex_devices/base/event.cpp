@@ -31,7 +31,7 @@ FreshInChild<Parking> g_parking;
 std::exception_ptr lost_error() {
   return std::make_exception_ptr(
       Unavailable("wait: the data was still being written when this process was forked, and the threads that wrote it "
-                  "stayed in the parent; expected a finished array, got one that can never finish; call "
+                  "stayed in the parent; expected a finished array, got an array that can never finish; call "
                   "block_until_ready() before the fork, or make the array again in the child"));
 }
 

@@ -118,7 +118,7 @@ void taking(const Kind& kind, const void* lock) {
   if (kind.waits && !for_fork && has_gil()) {
     violation(
         fmt::format("GIL: this thread takes \"{}\" while it has the GIL; the thread that holds that lock may wait for "
-                    "one that needs the GIL",
+                    "a thread that needs the GIL",
                     kind.name));
   }
 }

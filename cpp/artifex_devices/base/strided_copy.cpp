@@ -166,9 +166,9 @@ void StridedCopy::choose_kind() {
     destination_strides_[columns] = -destination_strides_[columns];
     source_strides_[columns] = unit_;
   }
-  // Tiles have two or four lines of a source row if both sides are long, or all of a short side, within kCombinedBytes.
-  // They are ordered along the rows of the source, to read memory sequentially. If tiles begin and end with
-  // whole lines of the destination, two lines down are enough. Otherwise tiles are larger, to divide fewer lines.
+  // Within kCombinedBytes, tiles have two or four lines of a source row if both sides are long, else the full short
+  // side. They are ordered along the rows of the source, to read memory sequentially. If tiles begin and end with whole
+  // lines of the destination, two lines down are enough. Otherwise tiles are larger, to divide fewer lines.
   const int64_t units = kCombinedBytes / unit_;
   const int64_t all_rows = shape_[rank - 1];
   const int64_t all_columns = shape_[columns];

@@ -99,7 +99,7 @@ void read_names(CheckpointFiles& found, const std::vector<std::string>& names, c
     if (missing.empty()) continue;
     throw_error(
         "{}: {} lacks files: the names {} say that there are {}, and number {} is missing; expected all "
-        "of them; download the others, or pass the path of one file to read it alone",
+        "files; download the missing files, or pass the path of one file to read it alone",
         operation, python_repr(folder), python_repr(prefix), count, fmt::join(missing, ", "));
   }
   if (!shards.empty()) found.missing_shards = missing_in(shards, *shards.begin() == 0 ? 0 : 1, *shards.rbegin());
@@ -138,7 +138,7 @@ std::shared_ptr<const Folder> open_checkpoint_folder(const std::string& path, st
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
     fail_not_found("{}: {} {}", operation, python_repr(path),
-                   existed ? "was removed while it was read; expected a checkpoint that stays; read another one"
+                   existed ? "was removed while it was read; expected a checkpoint that stays; read another checkpoint"
                            : "does not exist; expected a checkpoint or a safetensors file; correct the path");
   }
   if (S_ISDIR(status.st_mode)) return std::make_shared<const Folder>(path, operation);

@@ -20,7 +20,7 @@ class SavePart::Writer {
       : part_(part), folder_(folder), names_(names), process_(process), buffers_(WorkerPool::process().max_workers()) {
     size_t files = 0;
     for (const Entry& entry : part.entries_) files = std::max(files, entry.boxes.size());
-    // Tensors of large elements come first, which aligns each tensor to its itemsize.
+    // With the largest elements first, each tensor is aligned to its itemsize.
     std::vector<const Entry*> order;
     for (const Entry& entry : part.entries_) order.push_back(&entry);
     std::ranges::stable_sort(order,

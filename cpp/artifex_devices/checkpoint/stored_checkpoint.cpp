@@ -166,7 +166,7 @@ class Collector {
  private:
   const std::string& file_of(size_t tensor) const { return found_.files.paths()[found_.file_of_tensor[tensor]]; }
 
-  /// The shape of the array that a part states, or else the smallest one that contains the part.
+  /// The shape of the array that a part states, or else the smallest shape that contains the part.
   static Dims extent(const StoredTensor& tensor) {
     if (tensor.global_shape) return *tensor.global_shape;
     Dims shape = tensor.shape;
@@ -216,8 +216,8 @@ std::vector<std::string> paths_of(const WeightIndex& index, const std::string& p
   for (const std::string& name : names) {
     paths.push_back(path.substr(0, path.rfind('/') + 1) + name);
     if (folder.contains(name)) continue;
-    throw FileError(fmt::format("{}: {} names the file {}, which is not in the folder; expected all of its files; "
-                                "download it",
+    throw FileError(fmt::format("{}: {} names the file {}, which is not in the folder; expected every file that it "
+                                "names; download the missing file",
                                 operation, python_repr(path), python_repr(name)),
                     ENOENT);
   }

@@ -38,9 +38,9 @@ void check_are_parts(const StoredCheckpoint& found, std::string_view operation) 
     names.push_back(python_repr(file_name(found, i)));
   const std::string& file = found.files.paths()[found.file_of_tensor[plain - found.tensors.begin()]];
   throw_error(
-      "{}: {} has {} safetensors files, such as {}, and nothing that says which of them belong together: "
-      "they may be copies of one model; expected an index, or names such as model-00001-of-00002.safetensors; pass "
-      "the path of one file, such as {}",
+      "{}: {} has {} safetensors files, such as {}, but no index that says which of them belong together: they may be "
+      "copies of one model; expected an index, or names such as model-00001-of-00002.safetensors; pass the path of "
+      "one file, such as {}",
       operation, python_repr(file.substr(0, file.rfind('/'))), found.files.paths().size(), fmt::join(names, ", "),
       python_repr(file));
 }

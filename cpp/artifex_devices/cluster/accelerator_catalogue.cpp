@@ -237,8 +237,8 @@ constexpr std::array kCatalogue = {
                 .sources = {"S8", "S9", "S12"},
                 .link_sources = {"S8"},
                 .pci_source = "S19",
-                .note = "numbers are those of the SXM modules; the PCIe card, listed here too, is slower and without "
-                        "NVLink between all"},
+                .note = "numbers of the SXM modules; the PCIe card, listed here too, is slower and has no NVLink "
+                        "between all GPUs"},
     Accelerator{
         .name = "NVIDIA A100 SXM 40GB",
         .hardware_type = "a100",
@@ -313,7 +313,7 @@ constexpr std::array kCatalogue = {
                 .network_per_chip = 5e10,
                 .sources = {"S8", "S10", "S23"},
                 .link_sources = {"S23"},
-                .note = "an H100 with 400 of its 900 GB/s of NVLink; FLOP/s and memory are those of the H100"},
+                .note = "an H100 with 400 of its 900 GB/s of NVLink; FLOP/s and memory are the same as the H100's"},
     Accelerator{.name = "NVIDIA H200 SXM",
                 .platform = "gpu",
                 .device_kinds = {"NVIDIA H200"},

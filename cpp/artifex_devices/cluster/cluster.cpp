@@ -106,7 +106,7 @@ void check_size(const ClusterParts& parts, Problems& problems) {
 const SourcedNumber& known(const std::optional<SourcedNumber>& figure, const Cluster& cluster, const char* what,
                            const char* argument) {
   if (!figure) {
-    throw_error<Unavailable>("cluster {:?}: its {} is not known; expected a number to price with; give {}",
+    throw_error<Unavailable>("cluster {:?}: its {} is not known; expected a number to compute seconds with; give {}",
                              cluster.name(), what, argument);
   }
   return *figure;

@@ -25,25 +25,25 @@ const Accelerator* find_chip(const std::string& name) {
 void check_agreement(const Accelerator& row, const ClusterFile::Chip& chip) {
   if (chip.platform && *chip.platform != row.platform) {
     throw_error(
-        "[chip] has the name '{}' and the platform '{}'; expected '{}', which the catalogue has; leave platform out or "
+        "[chip] has the name '{}' and the platform '{}'; expected '{}', as in the catalogue; leave platform out or "
         "rename the chip",
         row.name, *chip.platform, row.platform);
   }
   const Accelerator* other = chip.device_kind ? find_chip(*chip.device_kind) : &row;
   if (other != nullptr && other != &row) {
     throw_error(
-        "[chip] has the name '{}' and the device_kind '{}', which is that of '{}'; expected one chip; leave device_kind "
-        "out or rename the chip",
+        "[chip] has the name '{}' and the device_kind '{}', which belongs to '{}'; expected one chip; leave "
+        "device_kind out or rename the chip",
         row.name, *chip.device_kind, other->name);
   }
 }
 
 ClusterChip chip_from(const ClusterFile::Chip& chip, const std::string& source) {
-  if (!chip.name) throw_error("[chip] has no name; expected one of the catalogue, or another with platform");
+  if (!chip.name) throw_error("[chip] has no name; expected a name of the catalogue, or another name and a platform");
   const Accelerator* row = find_chip(*chip.name);
   if (row == nullptr && !chip.platform) {
     throw_error(
-        "[chip] has the name '{}', which the catalogue does not have, and no platform; expected \"tpu\", \"gpu\" or "
+        "[chip] has the name '{}', which is not in the catalogue, and no platform; expected \"tpu\", \"gpu\" or "
         "\"cpu\"",
         *chip.name);
   }

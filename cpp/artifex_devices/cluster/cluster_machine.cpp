@@ -7,7 +7,7 @@ namespace artifex_devices {
 
 std::string ClusterMachine::to_xml() const {
   throw_error<Unavailable>(
-      "to_xml: {} is a cluster, of whose hosts nothing is known; expected a machine that hwloc loaded; write the XML "
+      "to_xml: {} is a cluster, and its hosts are not known; expected a machine that hwloc loaded; write the XML "
       "on one of its hosts",
       source_);
 }

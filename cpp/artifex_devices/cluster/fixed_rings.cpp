@@ -18,7 +18,7 @@ constexpr std::array<int64_t, 8> kOrderOf2x2x2 = {0, 4, 2, 6, 1, 5, 3, 7};
 constexpr std::array<int64_t, 16> kRingOf4x4 = {0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4};
 constexpr std::array<int64_t, 8> kRingOfCube = {0, 1, 3, 2, 6, 7, 5, 4};
 
-/// 0, 1, ... count - 1, each eight of them in the order of a tray.
+/// 0, 1, ... count - 1, where each eight numbers follow the order of a tray.
 std::vector<int64_t> trays(int64_t count) {
   std::vector<int64_t> order;
   order.reserve(static_cast<size_t>(count));

@@ -51,7 +51,7 @@ void check_each_device_once(const MeshDevices& devices) {
   }
   for (const auto& [key, place] : found) {
     if (place.second == 1) continue;
-    throw_error("explain: {} is in the mesh {} times; expected each device once; leave the others out",
+    throw_error("explain: {} is in the mesh {} times; expected each device once; remove the duplicates",
                 devices.texts.device(place.first), place.second);
   }
 }

@@ -26,7 +26,7 @@ constexpr int64_t kTileBytes = int64_t{8} << 10;
 
 using Inputs = std::span<const void* const>;
 
-/// Runs body(begin, end) over ranges of elements, on several cores if there are enough of them.
+/// Runs body(begin, end) over ranges of elements, on several cores if there are enough elements.
 template <class Body>
 void in_pieces(size_t inputs, int64_t elements, int64_t itemsize, const Body& body) {
   const auto count = static_cast<int64_t>(inputs);

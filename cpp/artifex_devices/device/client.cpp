@@ -109,7 +109,7 @@ int64_t check_processes(const IdVector<ProcessIndex, ProcessInfo>& processes, Pr
     if (info.domains.empty() || memories_of(info.domains).nodes.size() != info.arena_memory_bytes.size()) {
       throw_error(
           "make_client: process {} is described by {} CPU domains and {} memories; expected at least one domain, and a "
-          "number of bytes for each memory that they name; take what Client::describe makes there",
+          "number of bytes for each memory that they name; pass the result of Client::describe in that process",
           p.number(), info.domains.size(), info.arena_memory_bytes.size());
     }
   }
@@ -118,16 +118,16 @@ int64_t check_processes(const IdVector<ProcessIndex, ProcessInfo>& processes, Pr
     const size_t facts = expected.devices.empty() ? 0 : static_cast<size_t>(info.num_devices);
     if (info.devices.size() == facts) continue;
     throw_error(
-        "make_client: process {} describes {} of {} devices with memory of their own; expected {}; take what "
-        "Client::describe makes there with the same backend",
+        "make_client: process {} describes {} of {} devices with separate memory; expected {}; pass the result of "
+        "Client::describe in that process with the same backend",
         p.number(), info.devices.size(), info.num_devices, facts);
   }
   const ProcessInfo& mine = processes[own];
   if (mine.num_devices != expected.num_devices || mine.domains != expected.domains ||
       mine.devices != expected.devices) {
     throw_error(
-        "make_client: process {}, which is this one, is described as {} devices on {} CPU domains; expected {} on {}, "
-        "as they are here; take what Client::describe makes in this process",
+        "make_client: process {}, the current process, is described as {} devices on {} CPU domains; expected {} on "
+        "{}; pass the result of Client::describe in this process",
         own.number(), mine.num_devices, mine.domains.size(), expected.num_devices, expected.domains.size());
   }
   return devices;

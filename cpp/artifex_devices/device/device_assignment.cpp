@@ -55,8 +55,8 @@ DeviceAssignment DeviceAssignment::make(int64_t replicas, int64_t computations, 
     if (!negative.empty()) faults = fmt::format("negative: {}", listed(negative));
     if (!twice.empty()) faults += fmt::format("{}more than once: {}", faults.empty() ? "" : "; ", listed(twice));
     throw_error(
-        "{}: device ordinals are not usable, {}; expected numbers from 0, each of them once; give each replica and "
-        "computation a device of its own",
+        "{}: device ordinals are not usable, {}; expected numbers from 0, each once; give each replica and computation "
+        "its own device",
         operation, faults);
   }
   DeviceAssignment made;

@@ -205,8 +205,8 @@ ClientRef DeviceTopology::make_compile_only_client() const {
   if (platform_ != kCpuPlatform || foreign != devices_.end()) {
     const TopologyDevices& run = foreign == devices_.end() ? devices_[0] : *foreign;
     throw_error<Unavailable>(
-        "{}: device {} is of platform {:?} and kind {:?}; expected platform 'cpu' and kind 'cpu', the only ones that "
-        "this version can make; use a newer version of artifex_devices",
+        "{}: device {} is of platform {:?} and kind {:?}; this version can only make platform 'cpu' and kind 'cpu'; use "
+        "a newer version of artifex_devices",
         kOperation, run.first_id, platform_, run.kind);
   }
   ClientRef client = Client::make(machine_, {.num_devices = device_count(), .compile_only = true});

@@ -47,9 +47,9 @@ MemorySpace& Memory::space() const {
         device_->to_string());
   }
   if (!device_->is_addressable()) {
-    throw_error<NotAddressable>("memory: {} belongs to process {}; expected a device of this process, {}; ask there",
-                                device_->to_string(), device_->process_index().number(),
-                                device_->client().process_index().number());
+    throw_error<NotAddressable>(
+        "memory: {} belongs to process {}; expected a device of this process, {}; call it there", device_->to_string(),
+        device_->process_index().number(), device_->client().process_index().number());
   }
   return device_->space(kind_);
 }

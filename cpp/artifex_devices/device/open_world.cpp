@@ -17,8 +17,8 @@ OpenWorld* skip_left(OpenWorld* world) noexcept {
 void check_innermost(const OpenWorld& left, const OpenWorld* innermost) {
   if (&left == innermost) return;
   throw_error<Unavailable>(
-      "simulate: a world was left that is not the innermost one of this thread; expected worlds to be left in "
-      "reverse order of entering; leave the inner one first, or use `with` blocks");
+      "simulate: worlds were left in the wrong order; leave the innermost world of this thread first, or use `with` "
+      "blocks");
 }
 
 ClientRef client_of_platform(std::string_view platform, OpenWorld* innermost) {

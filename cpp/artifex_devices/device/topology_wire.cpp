@@ -248,8 +248,7 @@ class Reading {
     CpuSet read;
     for (size_t i = 0; i < ranges.size(); i += 2) {
       if (ranges[i] > ranges[i + 1] || (i > 0 && ranges[i] <= ranges[i - 1] + 1)) {
-        reader.fail_here(
-            fmt::format("the CPUs {}-{} are not a range of their own, ascending", ranges[i], ranges[i + 1]));
+        reader.fail_here(fmt::format("the CPUs {}-{} are not a separate, ascending range", ranges[i], ranges[i + 1]));
       }
       cpus_read_ += ranges[i + 1] - ranges[i] + 1;
       if (cpus_read_ > DeviceTopology::kMostCpus) {
@@ -289,8 +288,7 @@ TopologyParts topology_from_bytes(std::string_view bytes, std::string_view opera
         major = reader.number();
         if (major != kMajorVersion) {
           throw_error(
-              "{}: the bytes have major version {}; expected {}, the one that this version of artifex_devices reads; "
-              "{}",
+              "{}: the bytes have major version {}; expected {}, which this version of artifex_devices can read; {}",
               operation, major, kMajorVersion,
               major > kMajorVersion ? "use a newer version of it" : "write them again by serialize()");
         }

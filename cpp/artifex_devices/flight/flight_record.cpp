@@ -166,7 +166,7 @@ FlightRecord parse_flight_record(std::string_view bytes, const std::string& name
   constexpr uint32_t kMaxProcesses = 1 << 20;
   if (capacity == 0 || capacity > kMaxFlightEvents || process_count > kMaxProcesses || process >= process_count ||
       bytes.size() != static_cast<size_t>(kFlightHeaderBytes) + size_t{capacity} * sizeof(FlightSlot)) {
-    throw_error("{}: {} is damaged: {} bytes for {} events, of process {} of {}; expected the file as it was written",
+    throw_error("{}: {} is damaged: {} bytes for {} events, of process {} of {}; copy the complete file again",
                 kOperation, printable(name), bytes.size(), capacity, process, process_count);
   }
   FlightRecord record;

@@ -11,7 +11,7 @@ namespace {
 
 // The members of one process in a meeting.
 struct ProcessPart {
-  int64_t arrived_ns = std::numeric_limits<int64_t>::min();  // the last of them
+  int64_t arrived_ns = std::numeric_limits<int64_t>::min();  // when the last member arrived
   size_t slowest = 0;                                        // the event that ran longest
 };
 

@@ -49,7 +49,7 @@ struct Record {
   }
 };
 
-// Shared with the workers, which may outlive the call after Ctrl-C.
+// Shared with the workers, because they may outlive the call after Ctrl-C.
 struct Stretch {
   std::function<WorkStep(int, int)> prepare;
   double seconds = 0;

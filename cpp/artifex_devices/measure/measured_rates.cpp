@@ -51,7 +51,7 @@ class Pages {
   void* data_ = nullptr;
 };
 
-// One worker's part of the three arrays. The worker touches it first, which places it near the worker.
+// One worker's part of the three arrays. The worker touches it first, so the system places it near the worker.
 struct Slice {
   explicit Slice(int64_t bytes) : a(bytes), b(bytes), c(bytes) {
     std::fill_n(a.elements(), a.count(), 1.0);

@@ -47,7 +47,7 @@ class PositionOfDevice {
     }
   }
 
-  /// Nothing for an unknown device.
+  /// Returns none if the device is unknown.
   Position find(int64_t device) const noexcept {
     if (!table_.empty()) return device >= 0 && device < std::ssize(table_) ? table_[device] : Position();
     const auto found = map_.find(device);
@@ -67,8 +67,8 @@ std::vector<int64_t> ingress_bytes(const ShardDomains& source, const std::vector
   const bool has_elements = check_reshard(source, destination, itemsize, "ingress_bytes");
   const auto check_positions = [](const ShardDomains& domains, const std::vector<int64_t>& devices, const char* which) {
     if (static_cast<int64_t>(devices.size()) == domains.grid().positions()) return;
-    throw_error("ingress_bytes: the {} has {} devices; expected one for each of its {} positions; give all of them",
-                which, devices.size(), domains.grid().positions());
+    throw_error("ingress_bytes: the {} has {} devices; expected {}, one for each position; give all devices", which,
+                devices.size(), domains.grid().positions());
   };
   check_positions(source, source_device_of_position, "source");
   check_positions(destination, destination_device_of_position, "destination");

@@ -46,8 +46,8 @@ std::optional<std::vector<SharedDigit>> shared_digits(const TileGrid& source, co
 /// In one dimension a device wants an interval of the destination and holds one of the source. While both have their
 /// full length, the length that they share depends only on the offset between them. The offset is a sum over the
 /// digits, so in a range it lies between a least and a greatest value. A dimension needs no further split when the
-/// shared length is the same for all of these offsets: there is one offset, or one interval stays inside the other, or
-/// they are always disjoint.
+/// shared length is the same for all of these offsets: there is a single offset, or one interval stays inside the
+/// other, or the two are always disjoint.
 class PositionRanges {
  public:
   PositionRanges(const ShardDomains& source, const ShardDomains& destination, std::vector<SharedDigit> digits,

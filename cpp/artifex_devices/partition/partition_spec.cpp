@@ -76,8 +76,8 @@ void PartitionSpec::check(const AbstractMesh& mesh, std::string_view operation) 
   }
   if (!unknown.empty()) {
     throw_error(
-        "{}: {} names mesh axes that the mesh does not have: {}; expected axes of Mesh({}); correct the names or make "
-        "a mesh with these axes",
+        "{}: {} names axes that are not in the mesh: {}; expected axes of Mesh({}); correct the names or make a mesh "
+        "with these axes",
         operation, to_string(), fmt::join(unknown, ", "), mesh.axes_text());
   }
 }

@@ -56,7 +56,7 @@ class MachinePicture {
                   SvgDocument::Anchor::kStart, title);
     add(document, root, SvgDocument::kMargin, SvgDocument::kMargin + SvgDocument::kLineHeight + kGap);
     double end = SvgDocument::kMargin + SvgDocument::kLineHeight + 2 * kGap + root.height;
-    std::vector<std::string> notes = {"colours: CPU devices with their memory; hollow: no device of its own"};
+    std::vector<std::string> notes = {"colours: CPU devices with their memory; hollow: not part of a device"};
     if (left_out_ > 0) notes.push_back(fmt::format("{} PUs are left out", left_out_));
     double width = std::max(root.width, SvgDocument::label_width(text_width(title)));
     for (const std::string& note : notes) {

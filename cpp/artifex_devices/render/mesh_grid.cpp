@@ -21,7 +21,7 @@ MeshGrid::MeshGrid(const Mesh& mesh, int64_t max_cells) : mesh_(mesh) {
   has_row_axis_ = sizes.size() > 1;
   all_columns_ = has_row_axis_ ? mesh.size() / sizes[0] : std::min(mesh.size(), kDevicesPerRow);
   all_rows_ = has_row_axis_ ? sizes[0] : (mesh.size() + all_columns_ - 1) / all_columns_;
-  // About as many rows as columns when both are truncated.
+  // About as many rows as columns when rows and columns are truncated.
   const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(limit)));
   columns_ = std::min(all_columns_, std::max(side, limit / all_rows_));
   rows_ = std::min(all_rows_, std::max<int64_t>(limit / columns_, 1));

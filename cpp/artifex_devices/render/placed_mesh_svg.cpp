@@ -172,7 +172,7 @@ class PlacedMeshPicture {
       }
       int64_t& here = position_of_[static_cast<size_t>(cell(slice, at[2], at[1], at[0], device.core - first_core_))];
       if (here >= 0) {
-        throw_error("placed_mesh_svg: devices {} and {} are at one place; expected each at a place of its own",
+        throw_error("placed_mesh_svg: devices {} and {} are at the same place; expected a different place for each",
                     mesh_.devices[static_cast<size_t>(here)].id, device.id);
       }
       here = static_cast<int64_t>(position);

@@ -13,7 +13,7 @@
 namespace artifex_devices {
 namespace {
 
-/// Light enough for dark text on it. Hues advance by the golden angle, which makes consecutive numbers differ clearly.
+/// Light enough for dark text on it. Hues advance by the golden angle, so consecutive numbers differ clearly.
 std::string colour_of(int64_t number) {
   const double hue = std::fmod(205.0 + 137.508 * static_cast<double>(number % 3600), 360.0);
   const double lightness = number % 2 == 0 ? 0.79 : 0.71;

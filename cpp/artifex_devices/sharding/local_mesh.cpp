@@ -16,7 +16,7 @@ MeshRef local_mesh(const MeshRef& mesh) {
   const int64_t count = devices.addressable_count();
   if (count == 0) {
     throw_error(
-        "local_mesh: {} has no device of this process, {}; expected at least one; ask in one of the processes {}",
+        "local_mesh: {} has no device of this process, {}; expected at least one; call it in one of the processes {}",
         mesh->to_string(), devices.client()->process_index().number(), fmt::join(numbers(devices.processes()), ", "));
   }
   const Dims strides = row_major_strides(sizes, 1);

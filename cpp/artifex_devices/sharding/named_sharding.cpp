@@ -32,7 +32,7 @@ std::shared_ptr<const NamedSharding> NamedSharding::make_abstract(AbstractMesh m
                                                                   MemoryKind kind, Uneven uneven) {
   if (mesh.empty()) {
     throw_error(
-        "NamedSharding: the mesh has no axes; expected at least one, got {}; make one with axes, such as "
+        "NamedSharding: the mesh has no axes; expected at least one, got {}; make a mesh with axes, such as "
         "AbstractMesh((8,), ('data',))",
         mesh.to_string());
   }

@@ -72,7 +72,7 @@ std::map<ProcessIndex, std::vector<std::vector<Rows>>> process_parts(const Shard
 
 Rows batch_share(const Sharding& sharding, int64_t length, int64_t dimension) {
   if (dimension < 0)
-    throw_error("batch_share: dimension is {}; expected 0 or more; count from the first one", dimension);
+    throw_error("batch_share: dimension is {}; expected 0 or more; count dimensions from 0", dimension);
   Dims shape(std::max(dimension + 1, sharding.grid().parts().size()), sharding.num_devices());
   shape[dimension] = length;
   std::set<Rows> rows;
@@ -82,7 +82,7 @@ Rows batch_share(const Sharding& sharding, int64_t length, int64_t dimension) {
   const auto gap = std::ranges::adjacent_find(rows, [](auto& one, auto& next) { return one.second != next.first; });
   if (rows.empty() || gap != rows.end()) {
     throw_error(
-        "batch_share: the rows that this process holds of {} are [{}]; expected contiguous ones; order the mesh by "
+        "batch_share: the rows that this process holds of {} are [{}]; expected contiguous rows; order the mesh by "
         "process, as make_mesh and DeviceMeshManager do",
         sharding.to_string(), fmt::join(rows, ", "));
   }

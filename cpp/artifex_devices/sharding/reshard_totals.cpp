@@ -23,8 +23,8 @@ IngressTotals reshard_totals(const Sharding& source, const Sharding& destination
   const DeviceList& to_devices = *destination.devices();
   if (from_devices.client() != to_devices.client()) {
     throw_error(
-        "{}: source and destination are of different worlds; expected devices of one, got {} and {}; make both meshes "
-        "in one simulate block",
+        "{}: source and destination are of different worlds; expected devices of one world, got {} and {}; make both "
+        "meshes in one simulate block",
         operation, source.to_string(), destination.to_string());
   }
   const ShardDomains from = source.domains(shape, operation);

@@ -30,7 +30,7 @@ bool Sharding::is_equivalent_to(const Sharding& other, int64_t ndim) const {
     const int64_t least = sharding->grid_.parts().size();
     if (ndim < least) {
       throw_error(
-          "is_equivalent_to: ndim is {} but {} cuts {} dimensions; expected ndim of {} or more; give the rank of the "
+          "is_equivalent_to: ndim is {} but {} shards {} dimensions; expected ndim of {} or more; give the rank of the "
           "arrays",
           ndim, sharding->to_string(), least, least);
     }

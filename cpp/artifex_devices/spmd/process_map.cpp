@@ -75,7 +75,7 @@ std::vector<ProcessIndex> ProcessMap::processes_of(const Members& members) const
 std::optional<CrossProcessGroups> ProcessMap::groups_across(const std::vector<Members>& groups) const {
   std::vector<std::vector<ProcessIndex>> reach;
   for (const Members& group : groups) reach.push_back(processes_of(group));
-  // Linked processes all meet at once: a group links its processes, and groups that share a process are linked too.
+  // Linked processes run one operation together: a group links its processes, and so do groups that share a process.
   std::set<ProcessIndex> linked;
   for (const auto& processes : reach) {
     if (processes.size() > 1 && contains(processes, process_)) linked.insert(processes.begin(), processes.end());

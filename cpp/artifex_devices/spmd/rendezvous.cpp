@@ -36,7 +36,7 @@ GroupId Rendezvous::group(const std::vector<ParticipantId>& members) {
   for (size_t i = 0; i < sorted.size(); ++i) {
     check_participant(sorted[i]);
     if (i > 0 && sorted[i] == sorted[i - 1]) {
-      throw_error("Rendezvous: participant {} comes twice in a group; expected each once; drop one",
+      throw_error("Rendezvous: participant {} is in a group twice; expected each participant once; remove one",
                   sorted[i].number());
     }
   }

@@ -49,8 +49,7 @@ FiberId Scheduler::next() {
 FiberId Scheduler::suspend(ParticipantId participant) {
   if (participant.number() >= places_.size()) {
     throw_error<Unavailable>(
-        "Scheduler: the call of participant {} has ended; expected a running one; call "
-        "collectives in the body",
+        "Scheduler: the call of participant {} has ended; expected a running call; call collectives in the body",
         participant.number());
   }
   if (places_[participant] < 0) {
@@ -95,8 +94,8 @@ std::vector<ParticipantId> Scheduler::keep_order() {
 
 FiberId Scheduler::fiber_of(ParticipantId participant) const {
   if (participant.number() >= fiber_of_.size() || fiber_of_[participant].is_none())
-    throw_error<IndexOutOfRange>("Scheduler: participant {} has not begun; expected one that has a fiber; start it",
-                                 participant.number());
+    throw_error<IndexOutOfRange>(
+        "Scheduler: participant {} has not begun; expected a participant with a fiber; start it", participant.number());
   return fiber_of_[participant];
 }
 

@@ -140,7 +140,7 @@ class CgroupReader {
     return value;
   }
 
-  // From the innermost group, which is read first: outer groups can only be wider.
+  // Uses the innermost group, because outer groups can only be wider; it is read first.
   void read_cpuset(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
       if (!report_.cpuset.empty()) return;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kGpus = "/proc/driver/nvidia/gpus";
 
-// The node of "Node: 255" in /proc/driver/nvidia/gpus/0004:04:00.0/numa_status; -1 if the text has none.
+// The node of "Node: 255" in /proc/driver/nvidia/gpus/0004:04:00.0/numa_status; -1 if the text names no node.
 int node_of_gpu(const std::string& text) {
   std::istringstream words(text);
   std::string word;

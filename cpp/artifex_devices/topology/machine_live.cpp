@@ -61,7 +61,7 @@ OwnTopology load_topology(const std::string* xml, const CpuSet& cpus, bool with_
   return loaded ? std::move(own) : nullptr;
 }
 
-// hwloc takes a file that it cannot open for one that is not there.
+// hwloc treats a file that it cannot open as missing, so descriptors are checked first.
 OwnTopology load_from_system(const CpuSet& cpus, bool with_devices) {
   constexpr int kOpenAtOnce = 16;  // more than hwloc 2 has open
   require_descriptors(kOpenAtOnce);

@@ -81,7 +81,7 @@ class Library {
   std::vector<std::string>* problems_;
 };
 
-// Functions called for each GPU. Null if the library lacks one, which is reported once.
+// Functions called for each GPU. A function that the library lacks is null, and reported once.
 struct Queries {
   nvml::GetHandle* handle;
   nvml::GetName* name;

@@ -86,7 +86,7 @@ void check_synthetic(const std::string& description) {
       skip_to(')', "a parenthesis");
     } else if (c == '[') {
       if (!begins_with_any(skip_to(']', "a bracket").substr(1), {"numa", "node"})) {
-        refuse(description, "only numa stands in brackets");
+        refuse(description, "only numa may be in brackets");
       }
       attached += width;
       if (attached > kMostSyntheticPus)

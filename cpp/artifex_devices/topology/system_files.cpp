@@ -51,7 +51,7 @@ constexpr const char* kCores = "cores, caches and packages";
 constexpr const char* kCoresAssumed = "each CPU of the affinity mask is a core";
 constexpr const char* kNodes = "/sys/devices/system/node";
 
-// Returns the nodes' folders in any order; `problem` has the reason if there are none.
+// Returns the nodes' folders in any order. If it finds no folder, `problem` has the reason.
 std::vector<std::string> node_folders(const std::string& root, std::string& problem) {
   std::vector<std::string> found;
   const std::string folder = root + kNodes;
@@ -147,7 +147,7 @@ std::vector<MissingFact> missing_facts(const std::string& root) {
   std::string no_nodes;
   for (const std::string& folder : node_folders(root, no_nodes)) {
     add(fmt::format("memory of {}", folder.substr(folder.rfind('/') + 1)), file_problem(folder + "/meminfo"),
-        "0 bytes; the memory of the whole system where there is one node");
+        "0 bytes; with a single node, the memory of the whole system");
   }
   add("memory size from the kernel's table", file_problem(root + "/proc/meminfo"), "what sysinfo reports");
   CgroupReport report = read_cgroup_report(root);

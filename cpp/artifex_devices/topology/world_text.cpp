@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
 }
 
-// Removes a number and the blanks after it from the front; returns nothing without digits.
+// Removes a leading number and the blanks after it; returns nothing without digits.
 std::optional<int64_t> take_number(std::string_view& text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -38,7 +38,8 @@ bool take_word(std::string_view& text, std::string_view word) {
   return true;
 }
 
-// What to write for texts such as "8 gpus" and "gpu:8", which hwloc would take for levels of a machine; else "".
+// Returns the call to write in place of texts such as "8 gpus" and "gpu:8", which hwloc would take for levels of a
+// machine, or "" for other texts.
 std::string call_for_devices(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
@@ -94,7 +95,7 @@ WorldText parse_world(const std::string& text) {
   std::optional<int64_t> each;
   if ((take_word(rest, "x") || take_word(rest, "*")) && !rest.empty()) each = take_number(rest);
   if (!take_word(rest, "devices")) take_word(rest, "device");
-  if (!each || !rest.empty()) throw_error("simulate: {:?} is not a world; expected it as in \"2 nodes x 4\"", text);
+  if (!each || !rest.empty()) throw_error("simulate: {:?} is not a world; write it as in \"2 nodes x 4\"", text);
   const std::optional<int64_t> devices = checked_mul(*first, *each);
   if (*first < 1 || *each < 1 || *first > kMostWorldNodes || !devices || *devices > kMostDevices) {
     throw_error("simulate: {:?} has {} nodes with {} devices each; expected 1 to {} nodes and at most {} devices", text,

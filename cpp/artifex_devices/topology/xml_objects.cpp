@@ -241,10 +241,10 @@ std::string XmlObjects::check_place(Frame& frame, const XmlAttributes& attribute
                                         frame.complete_nodes.is_within(parent->complete_nodes)
                                   : parent->kind == Kind::kNode || frame.complete_cpus.is_within(parent->complete_cpus);
   if (!holds) {
-    return fmt::format("the sets of {} are not within those of {}", frame.name, parent->name);
+    return fmt::format("the sets of {} are not within the sets of {}", frame.name, parent->name);
   }
   // hwloc checks for it only after it has inserted a group between a node and its parent.
-  if (frame.nodes && !parent->nodes) return fmt::format("{} has a nodeset, and {} has none", frame.name, parent->name);
+  if (frame.nodes && !parent->nodes) return fmt::format("{} has a nodeset, but {} does not", frame.name, parent->name);
   if (normal && !frame.complete_cpus.is_empty()) {
     if (frame.complete_cpus.intersects(parent->taken)) return fmt::format("{} shares CPUs with a sibling", frame.name);
     if (frame.complete_cpus.first() < parent->last_first) return fmt::format("{} is out of order", frame.name);

@@ -283,7 +283,7 @@ class Assembler {
     if (faults_ == 0) return;
     const std::string more = faults_ > 64 ? fmt::format("; and {} more", faults_ - 64) : "";
     const std::string text =
-        fmt::format("{}: {}{}; pass one part for each device, all of one dtype", assembly_.operation, errors_, more);
+        fmt::format("{}: {}{}; pass parts of one dtype, one for each device", assembly_.operation, errors_, more);
     if (deleted_ == faults_) throw DeletedArray(text);
     throw InvalidArgument(text);
   }

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kCrossOperation = "device_put";
 
 /// Cuts a box into boxes of at most `most` bytes that follow each other in row-major order: along its first dimensions,
-/// never within a row of the last one that must be cut.
+/// never within a row of the last dimension that must be cut.
 void cut(const IndexDomain& box, int64_t itemsize, int64_t most, std::vector<IndexDomain>* pieces) {
   int64_t dimension = box.rank();  // the first that stays whole
   int64_t bytes = itemsize;

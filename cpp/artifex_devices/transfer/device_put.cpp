@@ -99,14 +99,14 @@ ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, b
   const int64_t buffers = sharding->buffers().size();
   if (sharding->memory_kind() == MemoryKind::kPinnedHost) {
     throw_error(
-        "{}: may_alias=True shows the source's own memory, which is not locked: sharding {} is of memory kind "
+        "{}: may_alias=True shares the source's memory, which is not locked, but sharding {} has memory kind "
         "pinned_host; expected device or unpinned_host; leave may_alias out for a copy",
         kOperation, sharding->to_string());
   }
   if (!sharding->devices()->client()->is_host_readable(sharding->memory_kind())) {
     throw_error(
-        "{}: may_alias=True shows the source's own memory, which is the host's: sharding {} is on GPUs, whose memory "
-        "is their own; expected devices of a CPU; leave may_alias out for a copy",
+        "{}: may_alias=True shares the source's memory on the host, but sharding {} is on GPUs with their own memory; "
+        "expected CPU devices; leave may_alias out for a copy",
         kOperation, sharding->to_string());
   }
   if (!dense || buffers != 1 || !sharding->is_fully_replicated()) {
@@ -122,7 +122,7 @@ ArrayRef device_put_alias(const HostView& source, const ShardingRef& sharding, b
       wrong += fmt::format("{}sharding {} has only a part here; expected all of it", dense ? "" : ", and ",
                            sharding->to_string());
     }
-    throw_error("{}: may_alias=True shows the source's own memory: {}; leave may_alias out for a copy", kOperation,
+    throw_error("{}: may_alias=True cannot share the source's memory: {}; leave may_alias out for a copy", kOperation,
                 wrong);
   }
   BufferRefs memory;

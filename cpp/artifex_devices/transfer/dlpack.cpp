@@ -85,7 +85,7 @@ std::string why_not_as_it_is(const HostView& view) {
 /// Why an array on `device` cannot share the memory of the host; empty if it can.
 std::string why_copy(const HostView& view, const Device& device) {
   if (!device.client().is_host_readable(MemoryKind::kDevice)) {
-    return fmt::format("the memory is the host's, and {} has memory of its own", device.to_string());
+    return fmt::format("the memory is the host's, but {} has its own memory", device.to_string());
   }
   if (&device != device.client().default_device()) return "the requested device is not cpu:0, where the memory is";
   return why_not_as_it_is(view);

@@ -182,7 +182,8 @@ ArrayRef place(const ArrayRef& source, const PlacementTarget& target, const Plac
 ArrayRef place(const HostView& source, const PlacementTarget& target, const PlacementOptions& options) {
   options.check();
   if (!target.sharding)
-    throw_error("{}: the target has no sharding; expected one, as a host array is on no device", kDevicePut);
+    throw_error("{}: the target has no sharding; expected a sharding, because a host array is on no device",
+                kDevicePut);
   check_placeable(*target.sharding, kDevicePut);
   const LayoutRef layout = layout_for(target, source.shape);
   check_host_transfer(source, *target.sharding, options);

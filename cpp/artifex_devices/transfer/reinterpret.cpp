@@ -17,7 +17,7 @@ ArrayRef reinterpret(const ArrayRef& source, const Dims& shape, const ShardingRe
   const ShardDomains old_domains = array.sharding()->domains(array.shape(), operation);
   if (sharding->devices()->client() != array.sharding()->devices()->client() ||
       sharding->num_devices() != array.sharding()->num_devices()) {
-    throw_error("{}: a shape of the same memory needs the same devices; expected {} of them, got {}", operation,
+    throw_error("{}: a shape of the same memory needs the same devices; expected {} devices, got {}", operation,
                 array.sharding()->num_devices(), sharding->num_devices());
   }
   BufferRefs buffers;

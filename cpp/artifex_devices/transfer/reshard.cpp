@@ -198,8 +198,8 @@ static ArrayRef reshard_between_processes(const ArrayRef& source, const Sharding
   }
   if (options.transport == nullptr) {
     throw_error<NotAddressable>(
-        "{}: parts of the Array would come from other processes; expected to find all of them in this one, {}; move it "
-        "by device_put in all processes",
+        "{}: parts of the Array are in other processes; expected all parts in the current process {}; move it by "
+        "device_put in all processes",
         kOperation, own.number());
   }
   const JointOperation operation{cross.client(), cross.text(), cross.processes()};

@@ -45,7 +45,7 @@ BatchSizeVerdict validate_batch_size(int64_t batch_size, HardwareType type, bool
 
 BatchSizeVerdict validate_batch_size(int64_t batch_size, const BatchSizeAdvice& advice, std::string_view hardware,
                                      bool warn_suboptimal) {
-  // "optimum", so that the word "optimal" occurs in one verdict only.
+  // The word is "optimum" because "optimal" must occur in one verdict only.
   const std::string numbers = fmt::format("minimum {}, critical {}, optimum {}", advice.min_batch_size,
                                           advice.critical_batch_size, advice.optimal_batch_size);
   if (batch_size < advice.min_batch_size) {

@@ -45,7 +45,7 @@ void add_short_runs(CopyTerms* terms, size_t first, int64_t run, int64_t bytes, 
   if (next < kRunBytes.size()) add(next, share);
 }
 
-/// Bytes that are dense in a buffer of shape `tile`, and those that are dense in all of the buffers, of a box.
+/// Length in bytes of the stretches of a box that are dense in buffers of all these shapes.
 int64_t dense_bytes(const Dims& box, std::initializer_list<const Dims*> tiles, int64_t itemsize) noexcept {
   int64_t bytes = itemsize;
   for (int64_t d = box.size() - 1; d >= 0; --d) {

@@ -32,7 +32,7 @@ void check(const std::vector<TimedTerms>& samples) {
   if (samples.empty()) throw_error("fit_relative: there are no samples; expected one at least; measure something");
   for (const TimedTerms& sample : samples) {
     if (sample.terms.size() != samples.front().terms.size()) {
-      throw_error("fit_relative: samples have {} and {} terms; expected the same ones for all",
+      throw_error("fit_relative: samples have {} and {} terms; expected the same number in all samples",
                   samples.front().terms.size(), sample.terms.size());
     }
     const bool good = std::ranges::all_of(sample.terms, [](double term) { return std::isfinite(term) && term >= 0; });

@@ -49,7 +49,7 @@ void check_groups(const Cluster& cluster, const std::vector<std::vector<int64_t>
   for (const auto& group : groups) {
     if (group.size() != groups.front().size()) {
       throw_error(
-          "plan_collective: a group has {} devices, another {}; expected groups of one size; give them as many devices",
+          "plan_collective: a group has {} devices, another {}; expected groups of one size; give each the same number of devices",
           groups.front().size(), group.size());
     }
     for (const int64_t id : group) {

@@ -36,7 +36,7 @@ PlannedCollective plan_collective(std::string_view op, double bytes, const Clust
   int64_t alike = 1;
   if (groups.empty()) {
     groups = groups_along(cluster, axes, !permutes);
-    if (!permutes) {  // all groups are placed alike; only messages of a permute meet on links of other groups
+    if (!permutes) {  // all groups are placed alike; only messages of a permute use links of other groups
       alike = static_cast<int64_t>(groups.size());
       groups.resize(1);
     }

@@ -29,7 +29,7 @@ void check_rate(double rate, std::string_view what) {
 
 void check_latency(const CollectiveLatency& latency) {
   if (!(latency.once >= 0) || !(latency.step >= 0) || std::isinf(latency.once + latency.step)) {
-    throw_error("{}: the latency is {} s and {} s a step; expected 0 or more", kCostOperation, latency.once,
+    throw_error("{}: the latency is {} s and {} s per step; expected 0 or more", kCostOperation, latency.once,
                 latency.step);
   }
 }

@@ -9,8 +9,8 @@ double DeviceRates::peak(MatmulFormat format) const {
   const std::optional<double>& published = peak_flops[static_cast<size_t>(format)];
   if (!published) {
     throw_error<Unavailable>(
-        "{}: nobody publishes FLOP/s of {} for this chip; expected a format that it has; give the operations another "
-        "dtype, or a cluster with this figure",
+        "{}: no source publishes FLOP/s of {} for this chip; expected a format with a published number; give the "
+        "operations another dtype, or a cluster with this figure",
         operation, to_string(format));
   }
   return *published;

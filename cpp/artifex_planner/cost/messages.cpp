@@ -135,8 +135,8 @@ void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& mes
   if (messages.empty()) return;
   if (!cluster.chip().host_bandwidth) {
     throw_error<Unavailable>(
-        "cluster {:?}: its bandwidth between host and chip is not known; expected a number to price with; give "
-        "`bandwidth` of [host] in a TOML file",
+        "cluster {:?}: its bandwidth between host and chip is not known; expected a number to compute seconds with; "
+        "give `bandwidth` of [host] in a TOML file",
         cluster.name());
   }
   std::map<int64_t, int64_t> chips;

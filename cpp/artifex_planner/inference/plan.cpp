@@ -71,7 +71,7 @@ double cache_of(const TransformerShape& shape, const InferenceConfig& c, int64_t
   return to_real(cache_elements(shape, tokens)) * c.cache_bytes / to_real(ways);
 }
 
-/// A forward pass; `last` is of the last token of each sequence, the only one with logits.
+/// A forward pass; `last` describes the last token of each sequence, because only that token has logits.
 double forward_seconds(const TrainingModel& model, const TrainingConfig& config, const TrainingConfig& last,
                        const TrainingHardware& hardware, TrainingLinks& links, const Efficiency& efficiency) {
   PassPricer pricer(model, config, hardware, links, efficiency);

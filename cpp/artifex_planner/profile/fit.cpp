@@ -37,7 +37,7 @@ Efficiency scaled(Efficiency efficiency, const Factors& factors, double by) {
   return efficiency;
 }
 
-/// Fits factors one after the other, and notes what it cannot fit.
+/// Fits factors in turn, and notes each factor that it cannot fit.
 class Fitter {
  public:
   Fitter(KindPricer& pricer, const ProfileParts& parts, const Efficiency& start, const std::string& source)
@@ -48,7 +48,7 @@ class Fitter {
         at(fit_.before, ProfileKind::kSend) <= 0 && at(measured_, ProfileKind::kSend) > 0) {
       std::swap(at(measured_, ProfileKind::kAllToAll), at(measured_, ProfileKind::kSend));
       sends_are_exchanges_ = true;
-      note("send: {:.4g} s count as all_to_all, which libraries make of sends; the plan has no other ones",
+      note("send: {:.4g} s count as all_to_all, because libraries build it from sends; the plan has no other sends",
            at(measured_, ProfileKind::kAllToAll));
     }
     for (size_t i = 0; i < measured_.size(); ++i) note_difference(static_cast<ProfileKind>(i));

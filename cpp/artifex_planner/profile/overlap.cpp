@@ -50,7 +50,7 @@ std::array<std::optional<double>, kTrafficCount> measured_overlap(const KindSeco
     }
     if (const auto part = hidden(kind); part && names.size() > 1) {
       notes.push_back(
-          fmt::format("{}: messages of {} have one name; {:.0f} % of them are hidden, which is taken for each",
+          fmt::format("{}: messages of {} have one name; {:.0f} % of their time is hidden, assumed equal for each",
                       to_string(kind), fmt::join(names, " and "), 100 * *part));
     }
   }

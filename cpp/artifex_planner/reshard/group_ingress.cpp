@@ -72,8 +72,8 @@ struct Run {
   int64_t count;
 };
 
-/// Parts of a grid that groups along ranges have: in each dimension those of the group at position 0, and the begin of
-/// those of other groups by the digits of the grid.
+/// Parts of a grid that groups along ranges hold: in each dimension the parts of the group at position 0. The parts of
+/// other groups begin at offsets that are digits of the grid.
 class GroupParts {
  public:
   /// Empty if a range is not digits of the grid.

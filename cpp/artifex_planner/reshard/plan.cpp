@@ -300,7 +300,7 @@ Dims padded(const Dims& parts, int64_t rank) {
 void set_xla_answer(PlannedReshard& planned, const PlacedEnds& ends) {
   const char* why = nullptr;
   if (!ends.same_devices) {
-    why = "the ends have different devices, or the same in another order; expected those of one program at both ends";
+    why = "the ends have different devices, or the same in another order; expected the devices of one program in both";
   } else if (!ends.source.is_even() || !ends.destination.is_even()) {
     why = "shards are uneven; expected sizes that their axes divide";
   } else if (ends.from.memory_kind() != ends.to.memory_kind()) {

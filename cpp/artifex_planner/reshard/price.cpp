@@ -88,8 +88,8 @@ TransferCost price_as_messages(const Cluster& cluster, const std::vector<std::ve
   const auto size = static_cast<int64_t>(groups.front().size());
   if (static_cast<int64_t>(groups.size()) * size > kMostPricedMessages / size) {
     throw_error(
-        "plan_reshard: {} groups of {} devices are not boxes of the cluster {}, and too many to price message by "
-        "message; expected at most {} messages; lay the mesh out with mesh_utils.create_device_mesh",
+        "plan_reshard: {} groups of {} devices are not boxes of the cluster {}, and too many to compute their "
+        "messages one by one; expected at most {} messages; lay the mesh out with mesh_utils.create_device_mesh",
         groups.size(), size, cluster.name(), kMostPricedMessages);
   }
   std::vector<DeviceMessage> messages;

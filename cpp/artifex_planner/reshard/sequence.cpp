@@ -351,7 +351,7 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
   const auto bytes = checked_mul(checked_product(shape, kSequenceOperation), itemsize);
   if (itemsize < 1 || !bytes || *bytes > kMostBytes) {
     throw_error(
-        "{}: shape {} times itemsize {} is out of range; expected 1 byte an element or more and at most 2**58 in all",
+        "{}: shape {} times itemsize {} is out of range; expected at least 1 byte per element and at most 2**58 bytes in all",
         kSequenceOperation, to_string(shape), itemsize);
   }
   const CommonAxes common = common_axes(source, destination, shape.size());
@@ -372,8 +372,8 @@ ReshardSequence make_reshard_sequence(const Dims& shape, int64_t itemsize, const
     free.memory_limit.reset();
     const Found least = cheapest_path(free, common, sequence.lower_bound, options.search).value();
     throw_error(
-        "{}: memory_limit is {} bytes; expected what a sequence of collectives needs on each device, {} bytes for the "
-        "one that moves least ({} of them are the source's shard); raise the limit or use more devices",
+        "{}: memory_limit is {} bytes; expected enough for a sequence of collectives on each device: {} bytes for the "
+        "sequence that moves least, including {} of the source's shard; raise the limit or use more devices",
         kSequenceOperation, *options.memory_limit, peak_of(free, least.path), space.source_bytes);
   }
   const ReshardPath& path = found->path;

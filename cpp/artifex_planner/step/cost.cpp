@@ -65,7 +65,7 @@ Tangents tangents_at(const StepWork& work, const DeviceRates& hardware, const St
   for (size_t i = 0; i < work.collectives.size(); ++i) {
     if (i % kCollectivesBetweenInterrupts == 0) check_interrupt();
     const StepCollective& each = work.collectives[i];
-    // At zero bytes the tangent is that of the first bytes: without a slope it would touch its curve nowhere else.
+    // At zero bytes, use the slope of the first bytes: a tangent without a slope would touch its curve only there.
     const double bytes = each.bytes.at(scale) > 0 || each.bytes.scaled <= 0 ? each.bytes.at(scale) : 1;
     const TransferCost cost = cost_of(each, network, bytes);
     const double per_byte = bytes > 0 ? cost.transfer / bytes : 0;

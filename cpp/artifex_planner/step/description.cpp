@@ -246,7 +246,7 @@ class Checker {
     }
     for (const TensorDescription& tensor : step_.tensors) {
       if (tensor.role != "parameter" || used.contains(tensor.name)) continue;
-      add("no operation uses parameter {}, expected one that defines its gradient", python_repr(tensor.name));
+      add("no operation uses parameter {}, expected an operation that defines its gradient", python_repr(tensor.name));
     }
   }
 
@@ -312,8 +312,8 @@ StepOp operation_of(const OperationDescription& from, const std::vector<TensorDe
   const auto found = matmul_format_from_name(format);
   if (!found && op.kind == StepOpKind::kMatmul) {
     throw_error<Unavailable>(
-        "{}: nobody publishes FLOP/s for products of {} ({}); expected a format of artifex_devices.roofline; give the "
-        "operation a dtype",
+        "{}: no source publishes FLOP/s for products of {} ({}); expected a format of artifex_devices.roofline; give "
+        "the operation a dtype",
         operation, format, op.name);
   }
   op.format = found.value_or(MatmulFormat::kBFloat16);

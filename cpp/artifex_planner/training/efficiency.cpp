@@ -117,7 +117,7 @@ Efficiency published_efficiency(const Cluster& cluster) {
   const bool has_attention = is_known && row->attention > 0;
   const std::string_view attention_source = has_attention ? row->attention_source : "model";
   set(result, Factor::kAttentionForward, has_attention ? row->attention : 0.6, attention_source);
-  // FlashAttention-2 reaches 73 % forward and 63 % backward on an A100; others get the same ratio.
+  // FlashAttention-2 reaches 73 % forward and 63 % backward on an A100; other chips get the same ratio.
   set(result, Factor::kAttentionBackward, (has_attention ? row->attention : 0.6) * 63 / 73,
       is_known && row->chip == "A100" ? kFlash2 : "model: 63/73 of the forward pass, as on an A100 (arXiv:2307.08691)");
   set(result, Factor::kMemory, 0.85, "model");

@@ -17,8 +17,8 @@
 namespace artifex_devices::planner {
 namespace {
 
-/// Factors that one coefficient scales: fractions are divided by it, seconds multiplied. The first one stays below 1,
-/// the others are limited to it.
+/// Factors that one coefficient scales: fractions are divided by it, seconds multiplied. The first factor stays below
+/// 1, and the rest are limited to 1.
 struct Coefficient {
   std::vector<Factor> factors;
   bool is_seconds = false;
@@ -117,7 +117,7 @@ std::vector<double> coefficients(std::vector<TimedTerms> samples, const Efficien
       draw(k, current[factor] / start[factor], kFitPrior);
       continue;
     }
-    // The last term has the coefficient 1, so that the error is what the fixed seconds add to it.
+    // The last term has the coefficient 1 and the time is 1, so the error is the fixed seconds alone.
     const double whole = factor == Factor::kLayerSeconds ? kLayerPrior : kStepPrior;
     TimedTerms prior{std::vector<double>(count + 1, 0.0), 1, kSecondsPrior};
     prior.terms[k] = std::max(current[factor], kLeastSeconds) / whole;

@@ -16,7 +16,7 @@ namespace {
 constexpr double kNvlsLatency = 23e-6;
 constexpr double kSharpLatency = 31e-6;  // CollNetDirect
 
-/// Whether the switches of a cluster's nodes add (NVLink SHARP): those of NVLink 4 and 5.
+/// Whether the switches of a cluster's nodes can add (NVLink SHARP), as switches of NVLink 4 and 5 can.
 bool has_nvls(const Cluster& cluster) {
   const SliceNetwork& inside = cluster.inside();
   return inside.kind == NetworkKind::kSwitch && (inside.link_kind == "NVLink 4" || inside.link_kind == "NVLink 5");

@@ -25,7 +25,7 @@ double local_elements(const std::vector<LayerProduct>& products, int64_t tensor)
   return sum;
 }
 
-/// Results of the products that another one follows: the inputs of the matrices in rows.
+/// Results of products that feed another product: the inputs of the matrices in rows.
 double local_columns(const std::vector<LayerProduct>& products, int64_t tensor) {
   double sum = 0;
   for (const LayerProduct& each : products) {

@@ -15,7 +15,7 @@ namespace artifex_devices::planner {
 
 namespace {
 
-/// FLOPs of a step that recomputation adds, over those of model_flops(): 1/3 where all layers are recomputed.
+/// FLOPs that recomputation adds to a step, divided by model_flops(): 1/3 if all layers are recomputed.
 double recomputed_part(const TrainingModel& model, const TrainingConfig& config) noexcept {
   if (config.recompute == Recompute::kNone || (config.recompute == Recompute::kSelective && config.flash_attention)) {
     return 0;

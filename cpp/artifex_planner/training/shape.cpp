@@ -137,7 +137,7 @@ void add_expert_problems(const TransformerShape& shape, std::vector<std::string>
     problems.push_back(fmt::format("each token is routed to {} of {} experts", shape.experts_per_token, shape.experts));
   }
   if ((shape.shared_experts > 0) != (shape.shared_mlp > 0)) {
-    problems.push_back(fmt::format("{} shared_experts have a shared_mlp of {}; both are 0, or neither",
+    problems.push_back(fmt::format("{} shared_experts have a shared_mlp of {}; set both to 0, or neither",
                                    shape.shared_experts, shape.shared_mlp));
   }
   const bool has_groups = shape.expert_groups > 0 || shape.groups_per_token > 0;
@@ -145,8 +145,8 @@ void add_expert_problems(const TransformerShape& shape, std::vector<std::string>
                      shape.groups_per_token < 1 || shape.groups_per_token > shape.expert_groups ||
                      shape.experts_per_token > shape.experts / shape.expert_groups * shape.groups_per_token)) {
     problems.push_back(fmt::format(
-        "each token is routed to {} experts in {} of {} groups of {} experts; groups divide the experts, and "
-        "those of a token have that many",
+        "each token is routed to {} experts in {} of {} groups of {} experts; the number of groups must divide the "
+        "number of experts, and a token's groups must have enough experts",
         shape.experts_per_token, shape.groups_per_token, shape.expert_groups, shape.experts));
   }
   if (shape.dense_layers > shape.layers) {

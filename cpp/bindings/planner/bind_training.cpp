@@ -72,7 +72,7 @@ void bind_efficiency(py::module_& module) {
   module.def("ideal_efficiency", &ideal_efficiency,
              "Returns (number, source) of each factor of ideal hardware without losses, by name.");
   module.def("efficiency_mistakes", &efficiency_mistakes, py::arg("efficiency"),
-             "Returns the text of every mistake in factors; empty if there is none.");
+             "Returns the text of every mistake in factors; empty without mistakes.");
   module.def("fit_training", &fit_of, py::arg("steps"), py::arg("efficiency"),
              R"(Fits factors to measured training steps.
 

@@ -663,7 +663,7 @@ class DeviceList:
     @property
     def addressable_device_list(self) -> DeviceList:
         """
-        DeviceList of the devices of this process; the same object if it has all devices. Raises ValueError if there are none.
+        DeviceList of the devices of this process; the same object if it has all devices. Raises ValueError if this process has no devices.
         """
 
     @property
@@ -748,7 +748,7 @@ class DeviceAssignment:
 
     def device_ordinal(self, replica: int, computation: int) -> int:
         """
-        Returns the device of one replica of one computation. Raises IndexError if there is none.
+        Returns the device of one replica of one computation. Raises IndexError if the number is out of range.
         """
 
     def logical_ids_for_device(self, device_ordinal: int) -> tuple[int, int]:
@@ -903,7 +903,7 @@ class PartitionSpec:
 
     def index(self, value: object) -> int:
         """
-        Returns the first position of an entry. Raises ValueError if there is none.
+        Returns the first position of an entry. Raises ValueError if the entry is not in it.
         """
 
     def update(self, partitions: collections.abc.Iterable[typing.Any] | None = None) -> PartitionSpec:
@@ -2377,7 +2377,7 @@ class Array:
     @property
     def is_fully_addressable(self) -> bool:
         """
-        Whether all of its devices belong to this process.
+        Whether all its devices belong to this process.
         """
 
     @property
@@ -2450,7 +2450,7 @@ class Shard:
     @property
     def data(self) -> Array | typing.Any:
         """
-        The shard as an Array on its device, sharing the memory; deleting either deletes both. None for a shard of another process.
+        The shard as an Array on its device, sharing the memory; deleting either deletes both. It is None for a shard of another process.
         """
 
     @property

@@ -227,7 +227,7 @@ class OpenWorld:
 
 class Backend:
     """
-    What the devices of a client are. Where none is given, they are the CPU devices.
+    Kind of the devices of a client. CPU devices by default.
     """
 
 class WorldScope:
@@ -242,7 +242,7 @@ class WorldScope:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         """
-        Returns to the world around this one.
+        Returns to the enclosing world.
         """
 
     def __init__(
@@ -428,7 +428,7 @@ class ProcessMap:
 
     def meeting_sets(self) -> tuple[typing.Any, ...]:
         """
-        Returns every set of processes, with this process among them, that meet in collectives over axes of the mesh.
+        Returns every set of processes, including this process, that run collectives over axes of the mesh together.
         """
 
     def same_parts(self, unnamed: collections.abc.Sequence[int]) -> typing.Any:
@@ -628,7 +628,7 @@ class SharedChannels:
     Messages and streams between the processes of one host.
     """
 
-    most_letter_bytes: typing.ClassVar[int] = 8000
+    max_message_bytes: typing.ClassVar[int] = 8000
 
     def __init__(self, me: int, files: collections.abc.Sequence[int]) -> None: ...
     def chain(
@@ -669,7 +669,7 @@ class SharedChannels:
 
 class FlightGroup:
     """
-    A set of processes that meet.
+    A set of processes that run operations together.
     """
 
     def meet(self, text: str, digest: bytes) -> None:
@@ -1215,7 +1215,7 @@ def flight_timeline(
 
     Returns:
         ([(host, ns that its clock is ahead, error in ns or -1)], number of each record's clock, [(operation, processes,
-        [(record, event, begin in ns, end in ns)], position of the last member, ns that the others waited)]).
+        [(record, event, begin in ns, end in ns)], position of the last member, ns that other members waited)]).
     """
 
 def fold(
@@ -1491,7 +1491,7 @@ def make_shared_client(
     backend: Backend | None = None,
 ) -> Client:
     """
-    Creates the client of one process of several; one process may create any number of them.
+    Creates the client of one process of several; one process may create any number of clients.
     """
 
 def measure_gemm(
@@ -1641,7 +1641,7 @@ def read_meeting_record(record: bytes) -> tuple[int, bytes, str]:
 def read_nvml(library: str = "") -> artifex_devices._base.leaf_types.Record: ...
 def real_path(path: str) -> str | None:
     """
-    Returns os.path.realpath of a path of which only the last name may be missing; None for other paths.
+    Returns os.path.realpath of a path of which only the last name may be missing, else None.
     """
 
 def reinterpreted(array: Array, shape: collections.abc.Sequence[int], sharding: Sharding, operation: str) -> Array:
@@ -1670,7 +1670,7 @@ def reshard_bytes(
 
 def run_parallel(tasks: list[collections.abc.Callable[[], typing.Any]]) -> None:
     """
-    Calls each task once, on threads of the library and this one. Raises the first exception.
+    Calls each task once, on threads of the library and the calling thread. Raises the first exception.
     """
 
 def safe_repr(object: typing.Any) -> str:
@@ -1798,7 +1798,7 @@ def trace_meetings(
     events: collections.abc.Sequence[tuple[str, int, str, int, str, str, int, int, int, int, int, int, str, int]],
 ) -> list[typing.Any]:
     """
-    Returns (rows of the members, row of the slowest, ns that the others waited) for each meeting.
+    Returns (rows of the members, row of the slowest, ns that other members waited) for each meeting.
     """
 
 def transfer_is_guarded(direction: str, explicit: bool) -> bool:

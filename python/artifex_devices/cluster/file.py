@@ -98,7 +98,7 @@ _CHOICES = {
     "the chip's platform": ("platform of [chip]", ("tpu", "gpu", "cpu")),
     "network": ("kind of [slice]", ("torus", "switch", "full mesh")),
 }
-_UNKNOWN_CHIP = re.compile(r"has the name '(.*?)', which the catalogue does not have")
+_UNKNOWN_CHIP = re.compile(r"has the name '(.*?)', which is not in the catalogue")
 _CHOICE = re.compile(rf'({"|".join(_CHOICES)}) is ("[^"]*")')
 
 

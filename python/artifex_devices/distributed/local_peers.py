@@ -23,7 +23,7 @@ class LocalPeers:
     """All processes of this host, including the current process."""
 
     # Bytes that one record carries.
-    max_payload = internal.SharedChannels.most_letter_bytes - internal.MEETING_HEAD_BYTES - _MAX_TEXT
+    max_payload = internal.SharedChannels.max_message_bytes - internal.MEETING_HEAD_BYTES - _MAX_TEXT
 
     def __init__(self, channels: internal.SharedChannels, processes: Sequence[int]) -> None:
         self.channels = channels  # the memory between them

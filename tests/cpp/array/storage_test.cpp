@@ -175,9 +175,9 @@ TEST(StorageCharge, RefusesDevicesOfAClosedClient) {
   const ClientRef world = make_world(1, 2);
   const auto before = allocate(named(world, {2}, {"a"}), {2});
   world->close();
-  EXPECT_EQ(
-      error_of<Unavailable>([&] { allocate(named(world, {2}, {"a"}), {2}); }),
-      "test: the client of cpu:0 was closed; expected devices of an open client; create another one, or use devices()");
+  EXPECT_EQ(error_of<Unavailable>([&] { allocate(named(world, {2}, {"a"}), {2}); }),
+            "test: the client of cpu:0 was closed; expected devices of an open client; create another client, or use "
+            "devices()");
   EXPECT_EQ(bytes_in_use(world), (Bytes{4, 4}));
 }
 

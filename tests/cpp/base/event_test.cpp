@@ -240,8 +240,8 @@ TEST(Event, IsUnavailableInTheChildWhenUnsetInTheParent) {
   event.then([&](std::exception_ptr) { called = true; });
   const std::string expected =
       "wait: the data was still being written when this process was forked, and the threads that wrote it stayed in "
-      "the parent; expected a finished array, got one that can never finish; call block_until_ready() before the fork, "
-      "or make the array again in the child";
+      "the parent; expected a finished array, got an array that can never finish; call block_until_ready() before the "
+      "fork, or make the array again in the child";
   EXPECT_EQ(in_forked_child([&]() -> std::string {
               try {
                 event.wait();

@@ -230,7 +230,7 @@ TEST_F(LockCheck, RefusesLocksOfWaitersWithTheGil) {
   const std::lock_guard fine(plain);
   EXPECT_EQ(message_of([&] { waiting.lock(); }),
             "GIL: this thread takes \"waiting one\" while it has the GIL; the thread that holds that lock may wait for "
-            "one that needs the GIL");
+            "a thread that needs the GIL");
   lock_check::set_gil_hook([] { return false; });
   const std::lock_guard fine_too(waiting);
 }

@@ -86,11 +86,12 @@ TEST_F(CheckpointFilesTest, NamesThatCountFilesAreOneSetIfAllAreThere) {
   EXPECT_FALSE(found({"model.safetensors", "consolidated.safetensors"}).are_one_set);
   EXPECT_FALSE(found({"a-1-of-1.safetensors", "b-1-of-1.safetensors"}).are_one_set);
   EXPECT_FALSE(found({"a-1-of-1.safetensors", "other.safetensors"}).are_one_set);
-  EXPECT_EQ(refused({"m-00001-of-00006.safetensors", "m-00005-of-00006.safetensors", "other.safetensors"}),
-            std::pair(std::string("lacks files: the names 'm-N-of-6' say that there are 6, and number 2, 3, 4 is "
-                                  "missing; expected all of them; download the others, or pass the path of one file "
-                                  "to read it alone"),
-                      0));
+  EXPECT_EQ(
+      refused({"m-00001-of-00006.safetensors", "m-00005-of-00006.safetensors", "other.safetensors"}),
+      std::pair(std::string("lacks files: the names 'm-N-of-6' say that there are 6, and number 2, 3, 4 is "
+                            "missing; expected all files; download the missing files, or pass the path of one file to "
+                            "read it alone"),
+                0));
 }
 
 TEST_F(CheckpointFilesTest, FilesOfProcessesHaveNumbersWithoutGaps) {
@@ -122,7 +123,7 @@ TEST_F(CheckpointFilesTest, AFolderWithoutACheckpointIsAMissingFileThatNamesWhat
     EXPECT_EQ(error.code(), ENOENT);
     EXPECT_TRUE(std::string(error.what())
                     .ends_with("was removed while it was read; expected a checkpoint that stays; "
-                               "read another one"));
+                               "read another checkpoint"));
   }
 }
 

@@ -119,10 +119,11 @@ TEST(CheckAreParts, FilesOfOneFolderMustSayThatTheyBelongTogether) {
   StoredCheckpoint found = checkpoint_of({stored_rows(0, 3), stored_rows(3, 6)}, {0, 1});
   EXPECT_EQ(refusal_of([&] { check_are_parts(found, "load"); }), "nothing is refused");
   found.tensors[1].origin.reset();
-  EXPECT_EQ(refusal_of([&] { check_are_parts(found, "load"); }),
-            "load: '/c' has 2 safetensors files, such as 'a.safetensors', 'b.safetensors', and nothing that says which "
-            "of them belong together: they may be copies of one model; expected an index, or names such as "
-            "model-00001-of-00002.safetensors; pass the path of one file, such as '/c/b.safetensors'");
+  EXPECT_EQ(
+      refusal_of([&] { check_are_parts(found, "load"); }),
+      "load: '/c' has 2 safetensors files, such as 'a.safetensors', 'b.safetensors', but no index that says which of "
+      "them belong together: they may be copies of one model; expected an index, or names such as "
+      "model-00001-of-00002.safetensors; pass the path of one file, such as '/c/b.safetensors'");
 }
 
 }  // namespace

@@ -46,9 +46,9 @@ TEST(ClusterFile, ContradictionsAreRefused) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, text, problem_of(change));
   };
   expect("[chip] has no name", [](ClusterFile* file) { file->chip.name.reset(); });
-  expect("which the catalogue does not have, and no platform", [](ClusterFile* file) { file->chip.name = "mine"; });
+  expect("which is not in the catalogue, and no platform", [](ClusterFile* file) { file->chip.name = "mine"; });
   expect("and the platform 'tpu'; expected 'gpu'", [](ClusterFile* file) { file->chip.platform = "tpu"; });
-  expect("which is that of 'NVIDIA H200", [](ClusterFile* file) { file->chip.device_kind = "NVIDIA H200"; });
+  expect("which belongs to 'NVIDIA H200", [](ClusterFile* file) { file->chip.device_kind = "NVIDIA H200"; });
   expect("peak_flops names \"int7\"", [](ClusterFile* file) { file->chip.peak_flops["int7"] = 1; });
   expect("[slice] has no size", [](ClusterFile* file) { file->slice.chips.reset(); });
   expect("[slice] has dims and chips", [](ClusterFile* file) { file->slice.dims = {4}; });

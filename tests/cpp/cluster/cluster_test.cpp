@@ -81,9 +81,10 @@ TEST(Cluster, StoresTheSourcesOfItsNumbers) {
   EXPECT_EQ(gpu_cluster("gb200", 2, {})->process_count(), 36);
   EXPECT_EQ(gpu_cluster("v100", 2, {})->chips_per_slice(), 16);
   const std::string text = error_of([] { gpu_cluster("v100", 2, {})->network_bandwidth(); });
-  EXPECT_EQ(text,
-            "cluster \"2 nodes x 16 v100\": its bandwidth between slices is not known; expected a number to price "
-            "with; give `network_bandwidth` (bytes/s of each chip, one way)");
+  EXPECT_EQ(
+      text,
+      "cluster \"2 nodes x 16 v100\": its bandwidth between slices is not known; expected a number to compute seconds "
+      "with; give `network_bandwidth` (bytes/s of each chip, one way)");
 }
 
 TEST(Cluster, ListsKnownNamesInErrors) {

@@ -96,10 +96,9 @@ TEST_P(MemoryContract, RefusesToShareWhatTheOtherSideCannotRead) {
             ? ""
             : "__dlpack__: the Array is in the memory of gpu:0, which the host cannot read; expected host memory; pass "
               "its value: device_get(x)");
-    EXPECT_EQ(aliased, "device_put: may_alias=True shows the source's own memory, which is the host's: sharding " +
+    EXPECT_EQ(aliased, "device_put: may_alias=True shares the source's memory on the host, but sharding " +
                            one->to_string() +
-                           " is on GPUs, whose memory is their own; expected devices of a CPU; leave may_alias out for "
-                           "a copy");
+                           " is on GPUs with their own memory; expected CPU devices; leave may_alias out for a copy");
   }
 }
 

@@ -63,7 +63,7 @@ TEST(DeviceAssignment, RefusesInvalidAssignments) {
             "ordinal for each replica and computation");
   EXPECT_EQ(refusal(1, 6, {0, -1, 3, 3, -5, 0}),
             "create: device ordinals are not usable, negative: -1, -5; more than once: 0, 3; expected numbers from 0, "
-            "each of them once; give each replica and computation a device of its own");
+            "each once; give each replica and computation its own device");
   EXPECT_EQ(refusal(2, 2, {0, 1, 2}),
             "create: 2 replicas of 2 computations have 3 device ordinals; expected 4; give one for each");
   EXPECT_EQ(refusal(INT64_MAX, INT64_MAX, {})

@@ -166,8 +166,8 @@ TEST(DeviceTopology, SkipsFieldsOfNewerVersions) {
 TEST(DeviceTopology, RefusesOtherVersions) {
   EXPECT_FAULT(
       { p.major = 2; },
-      "DeviceTopology.deserialize: the bytes have major version 2; expected 1, the one that this version of "
-      "artifex_devices reads; use a newer version of it");
+      "DeviceTopology.deserialize: the bytes have major version 2; expected 1, which this version of artifex_devices "
+      "can read; use a newer version of it");
   EXPECT_FAULT({ p.major = 0; }, "DeviceTopology: there is no major_version");
   EXPECT_NE(topology_fault("").find("there is no major_version"), std::string::npos);
 }
@@ -186,8 +186,10 @@ TEST(DeviceTopology, RefusesInconsistentNumbers) {
   EXPECT_FAULT({ p.machine.add_item(2, p.node); }, "NUMA node 0 is there twice");
   EXPECT_FAULT({ p.domain = WireWriter(); }, "CPU domain 0 has no CPU; CPU domain 0 has 0 cores");
   EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 1>{9})); }, "NumaNode: a range of CPUs has no end");
-  EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 2>{9, 8})); }, "the CPUs 9-8 are not a range");
-  EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 2>{4, 8})); }, "the CPUs 4-8 are not a range of their own");
+  EXPECT_FAULT(
+      { p.node.add_packed(4, (std::array<int64_t, 2>{9, 8})); }, "the CPUs 9-8 are not a separate, ascending range");
+  EXPECT_FAULT(
+      { p.node.add_packed(4, (std::array<int64_t, 2>{4, 8})); }, "the CPUs 4-8 are not a separate, ascending range");
   EXPECT_FAULT({ p.node.add_packed(4, (std::array<int64_t, 2>{9, INT64_MAX})); }, "the maximum is 1048575");
   EXPECT_NE(topology_fault(Parts().bytes() + "\x22\x00"s).find("there are two machines"), std::string::npos);
 }

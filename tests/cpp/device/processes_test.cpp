@@ -80,7 +80,7 @@ TEST(Processes, ShareAHostNumberOnOneMachine) {
 TEST(Processes, HaveNoMemoryOfOtherProcesses) {
   const auto client = shared(0);
   EXPECT_EQ(message_of([&] { client->device(DeviceId(3))->memory(MemoryKind::kDevice).space(); }),
-            "memory: cpu:3 belongs to process 1; expected a device of this process, 0; ask there");
+            "memory: cpu:3 belongs to process 1; expected a device of this process, 0; call it there");
   EXPECT_EQ(&client->device(DeviceId(1))->memory(MemoryKind::kDevice).space(), &client->device(DeviceId(1))->arena());
 }
 
@@ -92,14 +92,15 @@ TEST(Processes, RefuseInconsistentDescriptions) {
             "make_client: process_index is 2; expected 0 to 1, one of the 2 processes; number them from 0");
   options.process_index = ProcessIndex(0);
   options.num_devices = 3;
-  EXPECT_EQ(message_of([&] { Client::make(machine(1), options); }),
-            "make_client: process 0, which is this one, is described as 2 devices on 1 CPU domains; expected 3 on 1, "
-            "as they are here; take what Client::describe makes in this process");
+  EXPECT_EQ(
+      message_of([&] { Client::make(machine(1), options); }),
+      "make_client: process 0, the current process, is described as 2 devices on 1 CPU domains; expected 3 on 1; pass "
+      "the result of Client::describe in this process");
   options.num_devices = 2;
   options.processes[1].arena_memory_bytes.pop_back();
   EXPECT_EQ(message_of([&] { Client::make(machine(1), options); }),
             "make_client: process 1 is described by 2 CPU domains and 1 memories; expected at least one domain, and a "
-            "number of bytes for each memory that they name; take what Client::describe makes there");
+            "number of bytes for each memory that they name; pass the result of Client::describe in that process");
 }
 
 TEST(Processes, KnowTheGpusOfOthers) {
@@ -119,8 +120,8 @@ TEST(Processes, KnowTheGpusOfOthers) {
   EXPECT_FALSE(client->device(DeviceId(2))->is_addressable());
   options.processes[1].devices.pop_back();
   EXPECT_EQ(message_of([&] { Client::make(machine(1), options); }),
-            "make_client: process 1 describes 1 of 2 devices with memory of their own; expected 2; take what "
-            "Client::describe makes there with the same backend");
+            "make_client: process 1 describes 1 of 2 devices with separate memory; expected 2; pass the result of "
+            "Client::describe in that process with the same backend");
 }
 
 TEST(Processes, DistinguishTheirOwnDevicesInLists) {

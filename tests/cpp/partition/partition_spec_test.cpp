@@ -53,13 +53,13 @@ TEST(PartitionSpec, ListsAllUnknownAxesAndSuggestsNearNames) {
   const AbstractMesh mesh({data, model}, {2, 4});
   EXPECT_EQ(message_of<InvalidArgument>(
                 PartitionSpec({on({AxisName("dta")}), on({AxisName("MODEL"), AxisName("stage")})}), mesh),
-            "NamedSharding: P('dta', ('MODEL', 'stage')) names mesh axes that the mesh does not have: 'dta' (did you "
+            "NamedSharding: P('dta', ('MODEL', 'stage')) names axes that are not in the mesh: 'dta' (did you "
             "mean 'data'?), 'MODEL' (did you mean 'model'?), 'stage'; expected axes of Mesh('data': 2, 'model': 4); "
             "correct the names or make a mesh with these axes");
 }
 
 TEST(PartitionSpec, SuggestsNothingForDissimilarNames) {
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, "does not have: 'z'; expected",
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, "not in the mesh: 'z'; expected",
                       message_of<InvalidArgument>(PartitionSpec({on({AxisName("z")})}), AbstractMesh({x, y}, {2, 4})));
 }
 

@@ -93,8 +93,8 @@ TEST(DeviceRates, RefuseAFormatWithoutAPeak) {
   rates.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = 1e12;
   EXPECT_EQ(rates.peak(MatmulFormat::kBFloat16), 1e12);
   EXPECT_EQ(message_of([&] { rates.peak(MatmulFormat::kFloat16); }),
-            "plan_inference: nobody publishes FLOP/s of float16 for this chip; expected a format that it has; give the "
-            "operations another dtype, or a cluster with this figure");
+            "plan_inference: no source publishes FLOP/s of float16 for this chip; expected a format with a published "
+            "number; give the operations another dtype, or a cluster with this figure");
 }
 
 }  // namespace

@@ -132,8 +132,9 @@ TEST_F(OnFourByTwo, MemoryLimitIsRespectedOrThrows) {
   } catch (const InvalidArgument& error) {
     EXPECT_STREQ(
         error.what(),
-        "plan_reshard: memory_limit is 511 bytes; expected what a sequence of collectives needs on each device, 512 "
-        "bytes for the one that moves least (128 of them are the source's shard); raise the limit or use more devices");
+        "plan_reshard: memory_limit is 511 bytes; expected enough for a sequence of collectives on each device: 512 "
+        "bytes for the sequence that moves least, including 128 of the source's shard; raise the limit or use more "
+        "devices");
   }
 }
 

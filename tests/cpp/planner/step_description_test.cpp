@@ -58,7 +58,7 @@ TEST(StepDescription, ComputesProductsInTheFormatOfTheWiderOperand) {
     FAIL();
   } catch (const Unavailable& error) {
     EXPECT_TRUE(
-        std::string_view(error.what()).starts_with("suggest: nobody publishes FLOP/s for products of complex64"));
+        std::string_view(error.what()).starts_with("suggest: no source publishes FLOP/s for products of complex64"));
   }
 }
 
@@ -91,7 +91,7 @@ TEST(StepDescription, ReportsOperationsThatDoNotFitTheirTensors) {
             (Texts{"operation 'product': kind is 'sum', expected one of matmul, elementwise, lookup, route"}));
   EXPECT_EQ(mistakes_of([](StepDescription& step) { step.operations[0].inputs[1] = "z"; }),
             (Texts{"operation 'product': it uses 'z', expected names of tensors (x, w, y)",
-                   "no operation uses parameter 'w', expected one that defines its gradient"}));
+                   "no operation uses parameter 'w', expected an operation that defines its gradient"}));
   EXPECT_EQ(mistakes_of([](StepDescription& step) { step.operations[0].einsum = "bd,df"; }),
             (Texts{"operation 'product': einsum is 'bd,df', expected one such as 'bd,df->bf'"}));
   EXPECT_EQ(mistakes_of([](StepDescription& step) { step.operations[0].einsum = "b1,1f->bf"; }),

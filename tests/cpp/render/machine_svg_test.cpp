@@ -73,7 +73,7 @@ TEST(MachineSvg, JoinsBoxesOfSingleChildrenAndColoursDevices) {
             (std::vector<std::string>{"pack:2 numa:1 l2:1(size=1048576) core:1 pu:2: 2 CPU devices, 4 PUs, 2.0 GiB",
                                       "machine", "Package 0", "memory 0: 1.0 GiB", "L2 1.0 MiB", "Core 0", "0", "1",
                                       "Package 1", "memory 1: 1.0 GiB", "L2 1.0 MiB", "Core 1", "2", "3",
-                                      "colours: CPU devices with their memory; hollow: no device of its own"}));
+                                      "colours: CPU devices with their memory; hollow: not part of a device"}));
   const std::vector<std::string> found = colours(svg);
   ASSERT_EQ(found.size(), 6u);
   EXPECT_EQ(found[0], found[1]);

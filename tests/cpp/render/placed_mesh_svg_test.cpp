@@ -159,7 +159,7 @@ TEST(PlacedMeshSvg, EscapesNamesAndRefusesInvalidMeshes) {
   EXPECT_EQ(labels(svg)[1], "&lt;b&gt;&amp;: 1 group of 2, &quot;on&quot;");
   mesh.devices[1].at = {0, 0, 0};
   EXPECT_EQ(message_of<InvalidArgument>([&] { placed_mesh_svg(mesh); }),
-            "placed_mesh_svg: devices 0 and 1 are at one place; expected each at a place of its own");
+            "placed_mesh_svg: devices 0 and 1 are at the same place; expected a different place for each");
   mesh.axes[0].size = 3;
   EXPECT_EQ(message_of<InvalidArgument>([&] { placed_mesh_svg(mesh); }),
             "placed_mesh_svg: there are 2 devices; expected 3, the product of the sizes");

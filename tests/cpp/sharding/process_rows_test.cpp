@@ -75,7 +75,7 @@ TEST_F(ProcessRowsTest, RequiresContiguousBatchShares) {
   const auto crossed = sharding({on({"local", "process"})});
   EXPECT_EQ(message_of<InvalidArgument>([&] { batch_share(*crossed, 8, 0); }),
             "batch_share: the rows that this process holds of " + crossed->to_string() +
-                " are [(2, 4), (6, 8)]; expected contiguous ones; order the mesh by process, as make_mesh and "
+                " are [(2, 4), (6, 8)]; expected contiguous rows; order the mesh by process, as make_mesh and "
                 "DeviceMeshManager do");
   EXPECT_THROW(batch_share(*SingleDeviceSharding::make(client_->device(DeviceId(0))), 8, 0), InvalidArgument);
   EXPECT_THROW(batch_share(*crossed, 8, -1), InvalidArgument);

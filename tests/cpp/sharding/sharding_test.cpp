@@ -144,7 +144,7 @@ TEST_F(ShardingTest, AcceptsUnevenShapesWithLastShort) {
 
 TEST_F(ShardingTest, RefusesInvalidSpecsAndMeshes) {
   EXPECT_THROW(NamedSharding::make(mesh_, P({on({"x"}), on({"x"})})), DuplicateSpecError);
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, "NamedSharding: P('z',) names mesh axes that the mesh does not have: 'z'",
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, "NamedSharding: P('z',) names axes that are not in the mesh: 'z'",
                       message_of<InvalidArgument>([&] { NamedSharding::make(mesh_, P({on({"z"})})); }));
   EXPECT_EQ(message_of<InvalidArgument>([&] { NamedSharding::make(Mesh::make_empty(), P({})); }),
             "NamedSharding: the mesh has no devices; expected at least one, got Mesh(); make a mesh with devices, such "

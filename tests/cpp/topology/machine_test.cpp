@@ -92,7 +92,7 @@ TEST(Synthetic, QuotesMalformedTextAndShowsAnExample) {
 
 TEST(Synthetic, RefusesTextThatCrashesHwloc) {
   EXPECT_NE(synthetic_error("memcache:1 pu:2").find("has a type that cannot be a level"), std::string::npos);
-  EXPECT_NE(synthetic_error("pack:1 [l3] pu:2").find("only numa stands in brackets"), std::string::npos);
+  EXPECT_NE(synthetic_error("pack:1 [l3] pu:2").find("only numa may be in brackets"), std::string::npos);
   EXPECT_NE(synthetic_error("pu:2(indexes=0,4294967295)").find("an index of more than 65535"), std::string::npos);
   EXPECT_NE(synthetic_error("pu:2(indexes=99999999999999999999)").find("an index of more than 65535"),
             std::string::npos);

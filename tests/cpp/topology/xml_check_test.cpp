@@ -130,7 +130,7 @@ TEST(XmlText, RefusesAttributesThatHwlocWouldReject) {
       "<topology><object type=\"Machine\" cpuset=\"1\" complete_cpuset=\"ff\"><object type=\"Node\" os_index=\"0\" "
       "cpuset=\"1\" complete_cpuset=\"1\" nodeset=\"1\" complete_nodeset=\"1\"><object type=\"PU\" os_index=\"0\" "
       "cpuset=\"1\" complete_cpuset=\"1\"/></object></object></topology>",
-      "Node 0 has a nodeset, and Machine  has none");
+      "Node 0 has a nodeset, but Machine  does not");
 }
 
 TEST(XmlText, NeverCrashesOnChangedBytes) {

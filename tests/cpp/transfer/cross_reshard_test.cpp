@@ -224,9 +224,9 @@ TEST(CrossReshard, UsesReshardWhenNoMessagesAreNeeded) {
     expect_local_shards(cut, source);
     EXPECT_NE(error_of<NotAddressable>([&] {
                 reshard(cut, named(client, {4}, {"a"}), {});
-              }).find("parts of the Array would come from other processes"),
+              }).find("parts of the Array are in other processes"),
               std::string::npos);
-    EXPECT_NE(error_of<NotAddressable>([&] { device_get(cut); }).find("2 of 4 are of other processes"),
+    EXPECT_NE(error_of<NotAddressable>([&] { device_get(cut); }).find("2 of 4 belong to other processes"),
               std::string::npos);
     EXPECT_EQ(values(*device_get(whole)), values(source));
   }

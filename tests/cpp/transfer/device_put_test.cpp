@@ -279,8 +279,8 @@ TEST(DevicePutAlias, ReportsAllReasonsAgainstSharing) {
   HostView source = test::dense(random, {4, 4}, DType::kInt16);
   source.byte_strides = {2, 8};
   EXPECT_EQ(error_of<InvalidArgument>([&] { device_put_alias(source, named(world, {2}, {"a"}), true); }),
-            "device_put: may_alias=True shows the source's own memory: source with strides (2, 8) for shape (4, 4) is "
-            "not dense row-major, and sharding NamedSharding(mesh=Mesh('a': 2, axis_types=(Auto,)), spec=P('a',), "
+            "device_put: may_alias=True cannot share the source's memory: source with strides (2, 8) for shape (4, 4) "
+            "is not dense row-major, and sharding NamedSharding(mesh=Mesh('a': 2, axis_types=(Auto,)), spec=P('a',), "
             "memory_kind=device) needs 2 buffers; expected 1; leave may_alias out for a copy");
   source.byte_strides = {8, 2};
   EXPECT_THROW(device_put_alias(source, named(world, {2}, {"a"}), true), InvalidArgument);

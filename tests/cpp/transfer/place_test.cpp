@@ -161,7 +161,7 @@ TEST_F(Place, SharesHostMemoryOnlyWithinOneBuffer) {
 
 TEST_F(Place, RefusesInvalidTargetsAndOptions) {
   EXPECT_EQ(error_of<InvalidArgument>([&] { place(host_, {}); }),
-            "device_put: the target has no sharding; expected one, as a host array is on no device");
+            "device_put: the target has no sharding; expected a sharding, because a host array is on no device");
   const ShardingRef abstract = NamedSharding::make_abstract(AbstractMesh({AxisName("a")}, {4}, {}), PartitionSpec());
   EXPECT_EQ(
       error_of<InvalidArgument>([&] { check_placeable(*abstract, "device_put"); }),

@@ -46,7 +46,7 @@ TEST(Reinterpret, RefusesOtherNumbersOfElementsAndOtherDevices) {
             "reshape: the shard at position 0 has 8 elements in shape (8, 4) and 4 in shape (8, 2); expected the same "
             "number");
   EXPECT_EQ(error_of<InvalidArgument>([&] { reinterpret(source, {8, 4}, named(world, {2}, {"a"}), "reshape"); }),
-            "reshape: a shape of the same memory needs the same devices; expected 4 of them, got 2");
+            "reshape: a shape of the same memory needs the same devices; expected 4 devices, got 2");
   source->delete_();
   EXPECT_THROW(reinterpret(source, {8, 4}, rows, "reshape"), DeletedArray);
 }

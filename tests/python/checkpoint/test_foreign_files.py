@@ -114,7 +114,9 @@ def test_files_that_an_index_does_not_name_are_left_out(folder):
 def test_two_copies_of_a_model_are_not_merged(tmp_path, name):
     write(tmp_path / "model.safetensors", {"a": np.ones(2)})
     write(tmp_path / "consolidated.safetensors", {name: np.ones(2)})
-    check_refused(tmp_path, ValueError, r"nothing that says which of them belong together.*; pass the path of one file")
+    check_refused(
+        tmp_path, ValueError, r"no index that says which of them belong together.*; pass the path of one file"
+    )
     assert set(checkpoint.restore(tmp_path / "model.safetensors")) == {"a"}
 
 

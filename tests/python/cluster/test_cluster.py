@@ -302,11 +302,11 @@ def test_a_file_describes_chips_and_tori_of_its_own(tmp_path):
         ('[chip]\nname = "h100"\n[slice]\nchips = 2\nbandwidth = -1\n', "bandwidth is -1; expected a finite number"),
         (
             '[chip]\nname = "h100"\nplatform = "tpu"\n[slice]\nchips = 4\n',
-            r"line 2: \[chip\] has the name 'NVIDIA H100 SXM' and the platform 'tpu'; expected 'gpu', which",
+            r"line 2: \[chip\] has the name 'NVIDIA H100 SXM' and the platform 'tpu'; expected 'gpu', as in the",
         ),
         (
             '[chip]\nname = "TPU v5p"\ndevice_kind = "NVIDIA H200"\n[slice]\ndims = [4, 4, 4]\n',
-            r"line 2: \[chip\] has the name 'TPU v5p' and the device_kind 'NVIDIA H200', which is that of 'NVIDIA H2",
+            r"line 2: \[chip\] has the name 'TPU v5p' and the device_kind 'NVIDIA H200', which belongs to 'NVIDIA H2",
         ),
         (
             '[chip]\nname = "h100"\n[slice]\nkind = "torus"\nchips = 4\n',
@@ -468,7 +468,7 @@ def test_recorded_machines_become_nodes(shared_topologies):
     assert (power9["dims"], power9["bandwidth"], power9["link_kind"]) == ((4,), (7.5e10, "given"), "")
     notes = cluster.from_xml(shared_topologies / "power9-2s-4xV100.xml").parts["notes"]
     about = dgx2.parts["notes"]  # what the catalogue says of the chip, whose numbers are taken
-    assert "numbers are those of the SXM modules" in about[0]
+    assert "numbers of the SXM modules; the PCIe card" in about[0]
     v100 = cluster.from_xml(shared_topologies / "dgx2-16xV100.xml", bandwidth=1e11).parts
     assert v100["notes"] == about
     assert notes[-1] == by_pci

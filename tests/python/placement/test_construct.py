@@ -183,7 +183,7 @@ def test_all_blocks_that_do_not_fit_are_listed(line):
 
 def test_replicas_of_a_callback_must_be_the_same(named):
     count = iter(range(100))
-    with pytest.raises(ValueError, match=r"cpu:1.*differs from that of an earlier device"):
+    with pytest.raises(ValueError, match=r"cpu:1.*differs from the part of an earlier device"):
         ad.make_array_from_callback((8, 8), named("x"), lambda index: X[index] + next(count))
 
 

@@ -13,8 +13,9 @@ from shared_worlds import Job, check_value, clients_of, entered
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 NOT_HERE = (
-    r": the Array of shape \(8, 4\) and dtype float32 spans devices that are not addressable: 2 of 4 are of other "
-    r"processes than this one, 1; .* multihost_utils.process_allgather\(x\), or look at x.addressable_shards"
+    r": the Array of shape \(8, 4\) and dtype float32 spans devices that are not addressable: 2 of 4 belong to "
+    r"other processes than the current process 1; .* multihost_utils.process_allgather\(x\), or look at "
+    r"x.addressable_shards"
 )
 
 

@@ -76,7 +76,7 @@ def test_parts_without_an_exact_einsum_are_refused(fields, text):
         ({"tied_embeddings": 1}, "tied_embeddings is 1; expected"),
         ({"window": -1}, "window is -1"),
         ({"expert_period": 0}, "expert_period is 0"),
-        ({"shared_experts": 1}, "1 shared_experts have a shared_mlp of 0; both are 0, or neither"),
+        ({"shared_experts": 1}, "1 shared_experts have a shared_mlp of 0; set both to 0, or neither"),
         ({"router_bias": True}, "router_bias without experts"),
         ({"experts": 4, "experts_per_token": 1, "dense_layers": 1}, "dense_mlp is 0 with dense_layers 1"),
         ({"kv_lora_rank": 8, "rope_head_dim": 8, "nope_head_dim": 8}, "head_dim 128 with nope_head_dim 8 and rope_h"),

@@ -187,9 +187,9 @@ def test_formats_of_products():
     plan = plan_step(model, mesh, {"batch": "data"})
     assert {product.format for product in plan.products} == {"int8"}
     assert plan.seconds.compute == pytest.approx(plan.flops / 3.94e14)
-    with pytest.raises(RuntimeError, match=r"nobody publishes FLOP/s of float16 for this chip; expected a format"):
+    with pytest.raises(RuntimeError, match=r"no source publishes FLOP/s of float16 for this chip; expected a format"):
         plan_step(models.mlp(**MLP, dtype="float16"), mesh, {"batch": "data"})
-    with pytest.raises(RuntimeError, match=r"nobody publishes FLOP/s for products of float64 \(in \* w_in\)"):
+    with pytest.raises(RuntimeError, match=r"no source publishes FLOP/s for products of float64 \(in \* w_in\)"):
         plan_step(models.mlp(**MLP, dtype="float64"), mesh, {"batch": "data"})
 
 
@@ -286,7 +286,8 @@ def test_models_report_every_inconsistency():
         "expected one for each dimension of (8, 6); operation 'third': 'd' has unequal sizes: 4 in 'x', 5 in 'w'; "
         "operation 'third': 'f' is in the output only; operation 'fourth': kind is 'sum', expected one of matmul, "
         "elementwise, lookup, route; bytes_per_parameter is -1, expected a number of 0 to 1048576; no operation uses "
-        "parameter 'v', expected one that defines its gradient; expected fields as the docstrings of StepModel, "
+        "parameter 'v', expected an operation that defines its gradient; expected fields as the docstrings of "
+        "StepModel, "
         "Tensor, Operation and Optimizer describe them; correct each"
     )
     with pytest.raises(ValueError, match="StepModel") as caught:

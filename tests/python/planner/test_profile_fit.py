@@ -138,7 +138,7 @@ def test_sends_of_an_exchange_are_an_exchange():
     seconds["send"] = seconds.pop("all_to_all")
     found = fit_profile(plan, read_profile(trace(seconds), steps=1))
     assert found.efficiency.links == pytest.approx(0.6, rel=1e-4)
-    assert any("count as all_to_all, which libraries make of sends" in note for note in found.notes)
+    assert any("count as all_to_all, because libraries build it from sends" in note for note in found.notes)
     assert found.overlap["expert"] == pytest.approx(0, abs=1e-9)
 
 

@@ -365,5 +365,5 @@ def test_a_device_that_is_there_twice_has_no_explanation():
     ):
         mesh_utils.explain(np.array([devices[3]] * 4))
     nodes = cluster.dgx("h100", nodes=2).devices()
-    with pytest.raises(ValueError, match=r"is in the mesh 2 times; expected each device once; leave the others out"):
+    with pytest.raises(ValueError, match=r"is in the mesh 2 times; expected each device once; remove the duplicates"):
         mesh_utils.explain(np.array([*nodes[1:], nodes[1]]))

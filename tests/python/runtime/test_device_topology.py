@@ -209,7 +209,7 @@ def changed(**fields):
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (lambda: changed(major_version=2), "the bytes have major version 2; expected 1, the one that this version"),
+        (lambda: changed(major_version=2), "the bytes have major version 2; expected 1, which this version"),
         (lambda: changed(major_version=0), "there is no major_version"),
         (lambda: changed(devices__1__first_id=0), "device 0 is there twice"),
         (lambda: changed(devices__1__first_id=5), "device 1 is missing"),

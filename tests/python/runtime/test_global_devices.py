@@ -80,7 +80,7 @@ def test_a_description_that_is_not_this_process_is_refused():
     assert mine[1:] == (2, [([0, 1], [0], [], 0, 2)], mine[3], [])
     with pytest.raises(ValueError, match="process_index is 2; expected 0 to 1, one of the 2 processes"):
         internal.make_shared_client(machine, [mine, mine], 2)
-    with pytest.raises(ValueError, match="process 1, which is this one, is described as 2 devices on 2 CPU domains"):
+    with pytest.raises(ValueError, match="process 1, the current process, is described as 2 devices on 2 CPU domains"):
         internal.make_shared_client(machine, [mine, other], 1)
     with pytest.raises(ValueError, match="process 0 is described by 0 CPU domains and 1 memories"):
         internal.make_shared_client(machine, [(mine[0], 2, [], mine[3], []), mine], 1)

@@ -59,7 +59,7 @@ def test_a_generator_that_is_closed_in_another_scope_ends_its_own(make, read, in
             close()
             assert read() == within
     assert len(errors) == 1
-    assert "a scope was left that is not the innermost one" in errors[0]
+    assert "scopes were left in the wrong order" in errors[0]
     assert read() == before
 
 
@@ -80,7 +80,7 @@ def test_a_mesh_that_is_left_out_of_order_is_left():
     own = holding(grid)
     next(own)
     with line:
-        with pytest.raises(RuntimeError, match="Mesh: a mesh was left that is not the innermost one entered"):
+        with pytest.raises(RuntimeError, match="Mesh: meshes were left in the wrong order"):
             own.close()
         assert ad.lax.with_sharding_constraint(np.ones(8), ad.P("z")).sharding.mesh == line
     with pytest.raises(RuntimeError, match=r"P\('z',\) needs a mesh and none is set"):

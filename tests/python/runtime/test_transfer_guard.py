@@ -163,7 +163,7 @@ def test_scopes_are_left_in_reverse_order():
     outer, inner = ad.transfer_guard("log"), ad.transfer_guard_host_to_device("allow")
     outer.__enter__()
     inner.__enter__()
-    with pytest.raises(RuntimeError, match="transfer_guard: a scope was left that is not the innermost one"):
+    with pytest.raises(RuntimeError, match="transfer_guard: scopes were left in the wrong order"):
         outer.__exit__(None, None, None)
     assert ad.config.jax_transfer_guard == "log"  # nothing was left of it
     inner.__exit__(None, None, None)

@@ -24,7 +24,7 @@ def test_a_generator_that_is_closed_in_another_world_ends_its_own():
     assert next(own) == 3
     assert ad.device_count() == 3  # a generator runs in the context of its caller
     with ad.simulate(2):
-        with pytest.raises(RuntimeError, match="a world was left that is not the innermost one"):
+        with pytest.raises(RuntimeError, match="worlds were left in the wrong order"):
             own.close()
         assert ad.device_count() == 2
     assert ad.device_count() == outside

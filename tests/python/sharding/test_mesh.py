@@ -49,7 +49,7 @@ def test_as_a_context_a_mesh_can_be_nested_and_is_thread_local(grid, line):
         assert entered is grid
         with line, grid:
             pass
-    with pytest.raises(RuntimeError, match="innermost"):
+    with pytest.raises(RuntimeError, match="is not the mesh that was entered last"):
         grid.__exit__(None, None, None)
     errors = []
 

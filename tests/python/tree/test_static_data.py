@@ -83,7 +83,7 @@ def test_specs_may_be_nodes_with_unhashable_data():
 ARRAY_TEXT = (
     r"^tree: the static data of two nodes of type Layer cannot be compared, as == raised ValueError; expected data "
     r"whose == returns True or False, got \(numpy\.ndarray\); register arrays as children \(data_fields\), or store "
-    r"tuples or bytes instead of them$"
+    r"tuples or bytes instead$"
 )
 
 
