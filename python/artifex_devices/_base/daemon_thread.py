@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import contextvars
 import functools
 import os
 import sys
@@ -37,10 +38,13 @@ os.register_at_fork(after_in_child=_renew_starts)
 
 
 class DaemonThread(threading.Thread):
-    """A daemon thread that runs `function(*args)`."""
+    """A daemon thread that runs `function(*args)`, in an empty context."""
 
     def __init__(self, name: str, function: Callable[..., object], *args: Any) -> None:
-        super().__init__(name=name, daemon=True)
+        if sys.version_info >= (3, 14):  # otherwise free-threaded builds copy the context, which keeps worlds alive
+            super().__init__(name=name, daemon=True, context=contextvars.Context())
+        else:
+            super().__init__(name=name, daemon=True)
         self._work = [functools.partial(function, *args)]  # taken by the thread or by cancel()
         self._is_cancelled = False
         caller = user_frame(sys._getframe(1))

@@ -41,6 +41,23 @@ def test_a_thread_lets_go_of_its_arguments():
     assert gone() is None
 
 
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="new threads do not inherit contexts before Python 3.14")
+def test_a_thread_does_not_keep_the_context_of_its_starter():
+    program = """
+        import contextvars
+        from artifex_devices._base.daemon_thread import DaemonThread
+
+        variable = contextvars.ContextVar("variable", default="the default")
+        variable.set("of the starter")
+        thread = DaemonThread("artifex-test", lambda: print(variable.get()))
+        thread.start()
+        thread.join()
+    """
+    command = [sys.executable, "-X", "thread_inherit_context=1", "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "the default\n"
+
+
 def test_a_thread_that_was_never_started_can_be_joined():
     thread = DaemonThread("artifex-test", lambda: None)
     thread.join()
