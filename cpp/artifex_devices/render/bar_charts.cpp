@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "artifex_devices/base/seconds_text.h"
 #include "artifex_devices/base/throw_error.h"
@@ -31,6 +32,21 @@ double label_space(const std::vector<std::string>& labels) {
   double width = 0;
   for (const std::string& label : labels) width = std::max(width, SvgDocument::label_width(text_width(label)));
   return SvgDocument::kMargin + width;
+}
+
+/// The path of a vertical line at `x` from `top` to `bottom`, with a gap where the text of a bar is. `texts` are the
+/// beginning and the end of each bar's text.
+std::string line_beside_texts(double x, double top, double bottom, double first_bar,
+                              const std::vector<std::pair<double, double>>& texts) {
+  std::string path;
+  double from = top;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (x < texts[i].first || x > texts[i].second) continue;
+    const double bar = first_bar + kBarStep * static_cast<double>(i);
+    path += fmt::format("M{:g} {:g}V{:g}", x, from, bar);
+    from = bar + kBarHeight;
+  }
+  return path + fmt::format("M{:g} {:g}V{:g}", x, from, bottom);
 }
 
 /// A legend and notes below the picture, from `top` on; returns where they end. `width` grows.
@@ -101,6 +117,7 @@ std::string bar_chart_svg(const BarChart& chart) {
   const double top = kChartTop + (chart.limit > 0 ? kLimitTextHeight : 0);
   double y = top;
   double start = 0;
+  std::vector<std::pair<double, double>> texts;
   for (const ChartBar& bar : chart.bars) {
     document.text(left - 6, y + kBarHeight / 2, ChartAnchor::kEnd, bar.label);
     double x = left + (bar.is_aside ? 0 : start * scale);
@@ -111,13 +128,14 @@ std::string bar_chart_svg(const BarChart& chart) {
       x += bar.parts[i] * scale;
     }
     document.text(x + 6, y + kBarHeight / 2, ChartAnchor::kStart, bar.total);
-    width = std::max(width, x + SvgDocument::label_width(text_width(bar.total)));
+    texts.emplace_back(x, x + SvgDocument::label_width(text_width(bar.total)));
+    width = std::max(width, texts.back().second);
     if (chart.is_waterfall && !bar.is_aside) start += sum_of(bar);
     y += kBarStep;
   }
   if (chart.limit > 0) {
     const double x = left + chart.limit * scale;
-    document.lines(fmt::format("M{:g} {:g}V{:g}", x, top - 6, y), {.width = 2, .is_dashed = true});
+    document.lines(line_beside_texts(x, top - 6, y, top, texts), {.width = 2, .is_dashed = true});
     const double half = SvgDocument::label_width(text_width(chart.limit_text)) / 2;
     const double middle = std::max(x, SvgDocument::kMargin + half);  // not beyond the left edge
     document.text(middle, top - 14, ChartAnchor::kMiddle, chart.limit_text, true);

@@ -84,10 +84,12 @@ void SvgDocument::tile(double x, double y, double width, double height, int64_t 
       "<g><title>{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" "
       "stroke=\"currentColor\" stroke-opacity=\"0.45\"{}/>",
       svg_escape(tooltip), x, y, width, height, fill, number < 0 ? " stroke-dasharray=\"3 3\"" : "");
-  if (label_width(text_width(label)) <= width && kFontSize + 4 <= height) {
+  const bool is_small = label_width(text_width(label)) > width;
+  if ((!is_small || small_label_width(text_width(label)) <= width) && kFontSize + 4 <= height) {
     elements_ +=
-        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" dy=\"0.35em\" fill=\"{}\">{}</text>",
-                    x + width / 2, y + height / 2, number < 0 ? "currentColor" : "#10161d", svg_escape(label));
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" dy=\"0.35em\" fill=\"{}\"{}>{}</text>",
+                    x + width / 2, y + height / 2, number < 0 ? "currentColor" : "#10161d",
+                    is_small ? fmt::format(" font-size=\"{:g}\"", kSmallFontSize) : "", svg_escape(label));
   }
   elements_ += "</g>\n";
 }

@@ -30,12 +30,15 @@ class SvgDocument {
   /// Colours of lines: each has a contrast of 3 or more on white and on dark pages (#0d1117).
   static constexpr int64_t kStrokeColours = 6;
   static constexpr double kFontSize = 12;
+  static constexpr double kSmallFontSize = 9;  // of a label that fits into its tile only so
   static constexpr double kLineHeight = 20;
   /// Around the picture.
   static constexpr double kMargin = 12;
 
   /// Largest width in pixels of a text of this length, with a margin on both sides.
   static double label_width(int64_t characters) { return 7.0 * static_cast<double>(characters) + 8.0; }
+  /// The same for a text in the small font, with less margin.
+  static double small_label_width(int64_t characters) { return 5.5 * static_cast<double>(characters) + 2.0; }
 
   /// Number of boxes of one size in a row when `count` boxes are arranged within `max_width`. Prefers full rows and a
   /// picture that is somewhat wider than high. Example: 8 boxes of 118 by 76: 4.

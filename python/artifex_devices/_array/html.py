@@ -24,6 +24,8 @@ def array_html(array: Array) -> str:
     title, rows = title_of(array), facts(facts_of(array))
     if array.is_deleted():
         return page(title, rows)
+    if not array.shape:  # its value says all
+        return page(title, *around_value(repr(array), rows))
     picture = sharding_svg(array.sharding, array.shape)._repr_html_()
     return page(title, *around_value(repr(array), rows, picture))
 

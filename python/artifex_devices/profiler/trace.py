@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _KINDS = ("span", "collective", "transfer", "wait", "prefetch", "meeting", "exchange")
 _ROWS_SHOWN = 8
+_WIDTH = 90  # characters in a row of a picture
+_SHORTEST = 5  # characters of a name that is cut
 
 
 class TraceEvent(NamedTuple):
@@ -226,6 +228,13 @@ class Trace(NotebookText):
             colour = f"C{_KINDS.index(kind)}"
             for number, (place, spans) in enumerate(rows.items()):
                 ax.broken_barh(spans, (place - 0.35, 0.5), label="" if number else kind, facecolors=colour, alpha=0.7)
+        for event, place in zip(self._events, tracks.places, strict=True):
+            seconds = (end_s if event.end_s is None else event.end_s) - event.begin_s
+            space = int(seconds / end_s * _WIDTH) if end_s > 0 else 0  # characters that fit into the bar
+            if space >= min(len(event.name), _SHORTEST):
+                middle = (event.begin_s + seconds / 2, place - 0.1)
+                name = event.name if len(event.name) <= space else f"{event.name[: space - 1]}\N{HORIZONTAL ELLIPSIS}"
+                ax.text(*middle, name, ha="center", va="center", fontsize="x-small", clip_on=True)
         for meeting, member in self._arrows():
             tip = (member.end_s or member.begin_s, tracks.place_of[id(member)])
             tail = (meeting.slowest.begin_s, tracks.place_of[id(meeting.slowest)])

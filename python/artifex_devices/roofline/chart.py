@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
+from math import log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from artifex_devices._base.charts import axes_for
@@ -102,8 +104,8 @@ def draw_roofline(
     legend = {
         (): [],
         (True,): ["points are measured"],
-        (False,): ["points are by the model"],
-        (False, True): ["filled points are measured, hollow ones by the model"],
+        (False,): ["points are predicted by the model"],
+        (False, True): ["filled points are measured, hollow ones are predicted by the model"],
     }[tuple(sorted({mark.is_measured for mark in marks}))]
     chart = axes_for(operation, ax, title, [*legend, *notes])
     chart.loglog()
@@ -119,13 +121,28 @@ def draw_roofline(
             label = f"{roof.name}: {rate_text(roof.rate, 'FLOP/s')}"
             (line,) = chart.plot([min(ridges) if roof is level else low, high], [roof.rate] * 2, style, label=label)
         colours[roof] = line.get_color()
+    drawn: list[tuple[float, float, int]] = []
     for point, number, is_measured in marks:
         slope = slopes[number]
         height = min(level.rate, slope.rate * point.flops_per_byte) if point.flops is None else point.flops
         fill = colours[slope] if is_measured else "none"
         chart.plot([point.flops_per_byte], [height], "o", color=colours[slope], markerfacecolor=fill)
+        place = (point.flops_per_byte, height)
+        is_right = place[0] ** 4 > low * high**3  # in the last quarter of the axis; the label is to the left then
+        near = [
+            row
+            for x, y, row in drawn
+            if abs(log10(x / place[0])) < log10(high / low) / 3 and abs(log10(y / height)) < 0.2
+        ]
+        row = next(row for row in count() if row not in near)  # labels of points next to each other are in rows
+        drawn.append((*place, row))
         chart.annotate(
-            point.label, (point.flops_per_byte, height), (6, -10), textcoords="offset points", fontsize="small"
+            point.label,
+            place,
+            (-6 if is_right else 6, -10 * (1 + row)),
+            textcoords="offset points",
+            ha="right" if is_right else "left",
+            fontsize="small",
         )
     chart.set_xlabel("FLOP for each byte that moves")
     chart.set_ylabel("FLOP/s")

@@ -195,7 +195,11 @@ class Roofline:
         note = "points: one product with a weight matrix, by batch size"
         if layer is not None:
             note += f", of {layer[0]} inputs and {layer[1]} outputs"
-        sources = dict.fromkeys(f"{each.kind}: {each.text}" for each in (self.peak_from, self.bandwidth_from))
+        remark = self.bandwidth_from.text[len(self.bandwidth_from.text.partition(" (")[0]) :]  # on both numbers: once
+        peak = self.peak_from.text.removesuffix(remark)
+        sources = dict.fromkeys(
+            (f"{self.peak_from.kind}: {peak}", f"{self.bandwidth_from.kind}: {self.bandwidth_from.text}")
+        )
         limits = [Roof(self.dtype, self.peak_flops), Roof("memory", self.memory_bandwidth, True)]
         notes = [*([note] if by_batch else []), *sources]
         title = f"roofline of {self.hardware}, {self.dtype}"

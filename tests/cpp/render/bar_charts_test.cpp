@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/render/bar_charts.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -180,6 +181,21 @@ TEST(BarChartSvg, BarsAsideAreHollowAndNotInTheSum) {
   EXPECT_NEAR(bars(bar_chart_svg(chart))[1].width, 560, kRounded);
 }
 
+TEST(BarChartSvg, TheLineOfALimitDoesNotCrossTheTextsOfBars) {
+  // 560 pixels are 8 s. The text of the first bar begins at 3 s, 210 pixels from the left, and is 29 pixels wide.
+  BarChart chart{"step", {"compute"}, {}, 3.2, "roofline", true, {}};
+  chart.bars = {{"products", {3}, {"p"}, "3 s"}, {"update", {5}, {"u"}, "5 s"}};
+  const std::vector<Rect> parts = bars(bar_chart_svg(chart));
+  const double x = parts[0].x + 3.2 * 70;
+  const double first = parts[0].y;
+  EXPECT_EQ(found(bar_chart_svg(chart), "<path d=\"", "", "\""),
+            std::vector<std::string>{
+                fmt::format("M{0:g} {1:g}V{2:g}M{0:g} {3:g}V{4:g}", x, first - 6, first, first + 20, first + 52)});
+  chart.limit = 4;  // beyond the text
+  EXPECT_EQ(found(bar_chart_svg(chart), "<path d=\"", "", "\""),
+            std::vector<std::string>{fmt::format("M{0:g} {1:g}V{2:g}", parts[0].x + 4 * 70, first - 6, first + 52)});
+}
+
 TEST(BarChartSvg, TheTextOfALimitIsBelowTheTitleAndInsideThePicture) {
   BarChart chart = stacked();
   chart.limit = 1e-3;
@@ -285,6 +301,12 @@ TEST(ScheduleSvg, NamesRowsKindsAndTheEnd) {
   EXPECT_EQ(colours[2], colours[4]);
   EXPECT_EQ(colours[3], colours[5]);
   EXPECT_NE(colours[2], colours[3]);
+}
+
+TEST(ScheduleSvg, LabelsNarrowTilesInASmallFont) {
+  const std::string svg = schedule_svg("two", {"stage"}, {}, {{0, 0, 0, 10, "1"}, {0, 0, 10, 1000, "2"}}, {});
+  EXPECT_EQ(texts(svg), (std::vector<std::string>{"two", "stage", "1", "2", "0 s", "1000 s"}));  // 7.8 pixels for "1"
+  EXPECT_EQ(found(svg, " font-size=\"9\">", "", "<"), std::vector<std::string>{"1"});
 }
 
 TEST(ScheduleSvg, LabelsOnlyTilesThatAreWideEnough) {

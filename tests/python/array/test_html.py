@@ -41,7 +41,13 @@ def test_a_short_value_is_shown_first_and_a_long_one_folded(named):
     assert "details" in Page(ad.device_put(value[:6], named())._repr_html_()).tags
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (8,), (2, 0), (8, 4, 2, 2)], ids=str)
+def test_a_scalar_has_no_picture(named):
+    text = ad.device_put(np.ones((16, 4)), named("x", "y")).sum()._repr_html_()
+    assert "Array float64(), 8 bytes" in Page(text).letters
+    assert "<svg" not in text
+
+
+@pytest.mark.parametrize("shape", [(0,), (8,), (2, 0), (8, 4, 2, 2)], ids=str)
 def test_arrays_of_any_rank(named, shape):
     text = ad.device_put(np.zeros(shape), named())._repr_html_()
     assert svg_of(text).tag == "{http://www.w3.org/2000/svg}svg"

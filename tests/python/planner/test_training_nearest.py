@@ -10,6 +10,7 @@ from artifex_devices import cluster, models
 from artifex_devices.planner import Efficiency, TrainingConfig, plan_training, suggest_training
 from artifex_devices.planner.training.nearest import changes, nearest_fits
 from artifex_devices.planner.training.published import ROWS, published_error
+from matplotlib.text import Annotation
 
 PAGE = (Path(__file__).parents[3] / "docs" / "planner_accuracy.md").read_text(encoding="utf-8")
 MOE = models.TransformerShape("moe", 24, 2048, 8192, 16, 16, 128, 32000, experts=8, experts_per_token=2)
@@ -367,6 +368,11 @@ def test_a_front_has_a_colour_for_each_number_of_devices():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["16 devices", "8 devices"]
     points = [tuple(point) for line in ax.get_lines() for point in line.get_xydata()]
     assert sorted(points) == sorted((each.plan.memory / 1e9, each.plan.seconds) for each in both.front)
+    ax.figure.canvas.draw()
+    inside = ax.get_window_extent()
+    texts = [text.get_window_extent() for text in ax.texts if isinstance(text, Annotation)]
+    assert len(texts) == 4  # the fastest option of each number of devices, and the one with the least memory
+    assert all(inside.x0 <= text.x0 and text.x1 <= inside.x1 for text in texts)
     one = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16], progress=False)
     (line,) = one.plot().get_lines()
     assert len(line.get_xdata()) == len(one.front)

@@ -255,6 +255,10 @@ def test_a_picture_shows_tracks_and_the_slowest():
     assert len(spans) == len(trace.events)
     assert len([text for text in ax.texts if isinstance(text, Annotation)]) == len(trace.meetings)
     assert "up to " in ax.get_xlabel()
+    names = [text.get_text() for text in ax.texts if text.get_ha() == "center"]
+    assert "step" in names  # its bar is as long as the picture
+    beginnings = [name.removesuffix("\N{HORIZONTAL ELLIPSIS}") for name in names]
+    assert all(any(event.name.startswith(name) for event in trace.events) for name in beginnings)
     html = trace._repr_html_()
     assert "<th" in html
     assert "others waited" in html

@@ -285,7 +285,8 @@ def test_a_step_is_a_point_for_each_batch():
         moved = sum(product.bytes for product in plan.products) + plan.update_bytes
         received = sum(each.bytes_received * each.count for each in plan.collectives)
         rate = plan.flops / plan.seconds.overlapped
-        expected += [(f"batch {plan.model.batch}", plan.flops / each, rate) for each in (moved, received)]
+        sides = {"memory": moved, "network": received}
+        expected += [(f"batch {plan.model.batch}, {of}", plan.flops / each, rate) for of, each in sides.items()]
     assert points_of(ax) == expected
     other = plan_step(models.transformer("llama-2-7b", batch=4, sequence=2048), mesh, {"batch": "data"})
     with pytest.raises(ValueError, match=r"StepPlan.plot: .* other rules"):
@@ -307,7 +308,7 @@ def test_plans_are_written_as_pictures(capsys, tmp_path):
     assert main(["plan", *step, *words]) == 1  # it does not fit, and is drawn all the same
     drawn = texts_of(capsys.readouterr().out)
     assert any(text.startswith("llama-2-7b (16 x 2048 tokens), training step of ") for text in drawn)
-    assert drawn.count("batch 16") == 2  # over memory, and over the network
+    assert [drawn.count(f"batch 16, {of}") for of in ("memory", "network")] == [1, 1]
     assert main(["plan", "mesh", *words, "/nowhere/x.svg"]) == 2
     assert "cannot be written" in capsys.readouterr().err
     with pytest.raises(SystemExit):

@@ -38,10 +38,12 @@ def plot_steps(
     marks = []
     for each in points:
         rate = each.flops / each.seconds.overlapped
-        moved = [each.memory_bytes, *([each.network_bytes] if each.seconds.network > 0 else [])]
+        moved = [("memory", each.memory_bytes)]
+        if each.seconds.network > 0:
+            moved.append(("network", each.network_bytes))
         marks += [
-            Mark(RooflinePoint(each.name, each.flops / count, rate), slope, is_measured=False)
-            for slope, count in enumerate(moved)
+            Mark(RooflinePoint(f"{each.name}, {of}", each.flops / count, rate), slope, is_measured=False)
+            for slope, (of, count) in enumerate(moved)
         ]
-    notes = ["two points for each step: FLOPs of a device for each byte of its memory, and for each byte received"]
+    notes = ["points of a step: FLOPs of a device for each byte of its memory, and for each byte that it receives"]
     return draw_roofline("StepPlan.plot", ax, title, roofs, marks, notes)

@@ -134,6 +134,7 @@ class TrainingSuggestions(Report):
         title = f"{self.shape.name} on {self.cluster.name}: seconds of a step over memory of a device"
         chart = axes_for("TrainingSuggestions.plot", ax, title, notes)
         chart.loglog()
+        memories = sorted(each.plan.memory / 1e9 for each in chosen)
         for devices in sorted({each.plan.devices for each in chosen}, reverse=True):
             plans = sorted(
                 (each.plan for each in chosen if each.plan.devices == devices), key=lambda plan: plan.seconds
@@ -141,8 +142,14 @@ class TrainingSuggestions(Report):
             points = [(plan.memory / 1e9, plan.seconds) for plan in plans]
             chart.plot(*zip(*points, strict=True), "o", label=f"{devices} devices")
             for i in {0, len(plans) - 1}:  # the fastest, and the option with the least memory
+                is_right = points[i][0] ** 2 > memories[0] * memories[-1]  # of the middle; the text is to the left then
                 chart.annotate(
-                    ways_text(plans[i].config), points[i], (6, 6), textcoords="offset points", fontsize="x-small"
+                    ways_text(plans[i].config),
+                    points[i],
+                    (-6, 6) if is_right else (6, 6),
+                    textcoords="offset points",
+                    ha="right" if is_right else "left",
+                    fontsize="x-small",
                 )
         chart.set_xlabel("GB of a device")
         chart.set_ylabel("seconds of a step")

@@ -87,6 +87,7 @@ def schedule_svg(title: str, config: TrainingConfig, stages: Sequence[TrainingSt
     ]
     notes = [
         f"{count} of {microbatches} microbatches; idle {1 - busy / end:.1%} of the time shown; messages take no time",
+        "numbers in the bars: the microbatch of each pass",
         _SECONDS_FROM,
     ]
     rows = [f"stage {i}" for i in range(len(stages))]
