@@ -257,7 +257,7 @@ def factors_part() -> str:
         "depend on the factor.",
         "",
     ]
-    lines += [f"| chip | runs | {' | '.join(FITTED)} |", f"|---|---|{'---|' * len(FITTED)}"]
+    lines += [f"| chip | runs | {' | '.join(f'`{name}`' for name in FITTED)} |", f"|---|---|{'---|' * len(FITTED)}"]
     machines = {run.chip: cluster_of(run.row["cluster"]) for run in all_runs()}
     for chip in fits():
         machine = machines[chip]

@@ -38,11 +38,14 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
 ]
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_logo = html_favicon = "images/logo.svg"
 if REPOSITORY:
     html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
@@ -54,6 +57,12 @@ myst_heading_anchors = 4  # GitHub's anchors; links to unknown anchors are error
 nb_execution_mode = "off"  # notebooks are committed with outputs that a test compares
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+intersphinx_mapping = {  # inventories by tools/make_inventories.py: the site is built without a network
+    "python": ("https://docs.python.org/3/", "inventories/python.inv"),
+    "numpy": ("https://numpy.org/doc/stable/", "inventories/numpy.inv"),
+    "jax": ("https://docs.jax.dev/en/latest/", "inventories/jax.inv"),
+}
 
 autosummary_generate = False
 autodoc_member_order = "groupwise"
@@ -135,6 +144,13 @@ def adapt_source(app, page, source):
     source[0] += at_end
 
 
+def find_alias(app, env, node, text):
+    """Finds the alias whose name is in a signature, where Sphinx looks for a class only."""
+    if node.get("reftype") != "class" or node["reftarget"] not in type_names.ALIASES:
+        return None
+    return env.get_domain("py").resolve_xref(env, node["refdoc"], app.builder, "type", node["reftarget"], node, text)
+
+
 def leave_out_of_search(app, document):
     """Leaves pages for developers out of the site's search; its titles stay."""
     if app.env.docname.startswith(navigation.NOT_SEARCHED):
@@ -157,6 +173,7 @@ def setup(app):
     app.add_autodocumenter(BoundPropertyDocumenter, override=True)
     app.connect("autodoc-process-signature", find_signature)
     app.connect("autodoc-process-docstring", format_docstring)
+    app.connect("missing-reference", find_alias)
     app.connect("doctree-read", write_dashes)
     app.connect("doctree-read", leave_out_of_search)
     app.connect("build-finished", llms_text.write)

