@@ -24,10 +24,11 @@ NEEDED, RPATH, TEXTREL, RUNPATH, FLAGS, FLAGS_1 = 1, 15, 22, 29, 30, 0x6FFFFFFB
 FLAG_TEXTREL, FLAG_BIND_NOW, FLAG_1_NOW = 4, 8, 1
 SECTION_DYNAMIC, SECTION_DYNSYM = 6, 11
 
+FAILED_ASSERTION = "_ZSt21__glibcxx_assert_failPKciS0_S0_"
 # Functions that the compiler's guards call.
 GUARDS = {
     "__stack_chk_fail": "no function checks its stack (-fstack-protector-strong)",
-    "_ZSt21__glibcxx_assert_failPKciS0_S0_": "the standard library checks nothing (-D_GLIBCXX_ASSERTIONS)",
+    FAILED_ASSERTION: "the standard library checks nothing (-D_GLIBCXX_ASSERTIONS)",
 }
 
 
@@ -62,6 +63,8 @@ def read_library(data: bytes) -> Library:
     dynamic: list[tuple[int, int]] = []
     words: dict[int, list[str]] = {NEEDED: [], RPATH: [], RUNPATH: []}
     symbols: set[str] = set()
+    if b": Assertion '%s' failed." in data:  # linked statically, without a name
+        symbols.add(FAILED_ASSERTION)
     for kind, offset, size, link in table:
         if kind == SECTION_DYNAMIC:
             dynamic += struct.iter_unpack("<QQ", data[offset : offset + size])

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds an sdist and, from it, one self-contained manylinux wheel for each Python 3.10 to 3.14 found here, into dist/.
+# Builds an sdist and, from it, one self-contained manylinux_2_28 wheel for each Python 3.11 to 3.14 found here, into dist/.
 #   PYTHONS="python3.11 python3.12" tools/make_wheels.sh    chooses the interpreters
 # Then tests each: installed with its dependencies into an empty environment, it runs the README's code without a
 # compiler or system hwloc, and then a job of two processes. hwloc comes from Debian's source package, static and
 # without plug-ins, so that a user's environment cannot load code into it; fmt's one source file is compiled with ours.
-# If sources are not available, auditwheel copies the shared libraries.
+# The libraries are linked for an older C library than this machine's (docs/decisions/0041-wheels-for-glibc-2-28.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -16,43 +16,49 @@ say() { printf 'wheel: %s\n' "$*"; }
 die() { say "$*" >&2; exit 1; }
 mkdir -p "$work" dist
 
-hwloc=$work/hwloc
-settings=()
-if tools/build_hwloc.sh "$hwloc" >"$work/hwloc.log" 2>&1 </dev/null; then
-  say "hwloc $(sed -n 's/^Version: //p' "$hwloc/lib/pkgconfig/hwloc.pc"), static, $(stat -c %s "$hwloc/lib/libhwloc.a") bytes"
-  settings+=("--config-settings=cmake.define.ARTIFEX_HWLOC_ROOT=$hwloc")
-else
-  say "no static hwloc (see build/wheel/hwloc.log); auditwheel will copy the system's shared one"
-fi
-fmt=$work/fmt
-if [ -e "$fmt/src/format.cc" ] || tools/debian_source.sh fmtlib "$fmt" >"$work/fmt.log" 2>&1 </dev/null; then
-  settings+=("--config-settings=cmake.define.ARTIFEX_FMT_SOURCE=$fmt/src/format.cc")
-else
-  say "no source of fmt (see build/wheel/fmt.log); auditwheel will copy the system's shared one"
-fi
+# --- what the wheels are linked to
+logged() { # logged <name> <command>...: shows the output only when the command fails
+  local log=$work/$1.log; shift
+  "$@" >"$log" 2>&1 </dev/null || { cat "$log" >&2; die "failed: $*"; }
+}
+hwloc=$work/hwloc fmt=$work/fmt older=$work/older
+logged hwloc tools/build_hwloc.sh "$hwloc"
+say "hwloc $(sed -n 's/^Version: //p' "$hwloc/lib/pkgconfig/hwloc.pc"), static, $(stat -c %s "$hwloc/lib/libhwloc.a") bytes"
+[ -e "$fmt/src/format.cc" ] || logged fmt tools/debian_source.sh fmtlib "$fmt"
+logged older python tools/older_libraries.py "$older"
+settings=(
+  "--config-settings=cmake.define.ARTIFEX_HWLOC_ROOT=$hwloc"
+  "--config-settings=cmake.define.ARTIFEX_FMT_SOURCE=$fmt/src/format.cc"
+  "--config-settings=cmake.define.CMAKE_SHARED_LINKER_FLAGS=-L$older"
+  "--config-settings=cmake.define.CMAKE_MODULE_LINKER_FLAGS=-L$older"
+)
 
 # --- the sdist, from which every wheel is built
 rm -rf "$work/src" "$work/raw" dist/*
 mkdir -p "$work/src" "$work/raw"
-python -m build --sdist --outdir dist . >"$work/sdist.log" 2>&1 </dev/null || { cat "$work/sdist.log" >&2; die "no sdist"; }
+logged sdist python -m build --sdist --outdir dist .
 tar -xzmf dist/*.tar.gz -C "$work/src" --strip-components=1 # -m: all files of an sdist have one old date, which hides changes
 say "$(du -h dist/*.tar.gz)"
 
 # --- the wheels
 complete='
 import ensurepip, os, sys, sysconfig, venv
-assert (3, 10) <= sys.version_info[:2] <= (3, 14) and sys.implementation.name == "cpython"
+assert (3, 11) <= sys.version_info[:2] <= (3, 14) and sys.implementation.name == "cpython"
 assert os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h"))
-print(f"cp{sys.version_info[0]}{sys.version_info[1]}", os.path.realpath(sys.executable))'
+threading = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
+print(f"cp{sys.version_info[0]}{sys.version_info[1]}{threading}", os.path.realpath(sys.executable))'
 declare -A pythons=()
 candidates=(${PYTHONS:-})
-((${#candidates[@]})) || candidates=(python3 python3.{10..14} /usr/bin/python3 "$HOME"/.pyenv/versions/3.1[0-4]*/bin/python)
+((${#candidates[@]})) || candidates=(python3 python3.{11..14} /usr/bin/python3 "$HOME"/.pyenv/versions/3.1[1-4]*/bin/python "$root"/build/pythons/*/bin/python3)
 for candidate in "${candidates[@]}"; do
   if found=$(cd / && PATH=${PATH#"$root/.venv/bin:"} "$candidate" -c "$complete" 2>/dev/null); then
     : "${pythons[${found%% *}]:=${found#* }}"
   fi
 done
-((${#pythons[@]})) || die "no Python 3.10 to 3.14 with venv and Python.h found"
+((${#pythons[@]})) || die "no Python 3.11 to 3.14 with venv and Python.h found"
+for version in 3.{11..14} 3.14t; do
+  [ -n "${PYTHONS:-}${pythons[cp${version/./}]:-}" ] || say "no Python $version here, so no wheel for it; tools/build_python.sh $version builds one"
+done
 
 # Runs a command where compilers and the system's hwloc and fmt are empty files, when the kernel lets us.
 hidden() {
@@ -72,11 +78,10 @@ for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
   rm -rf "$scratch/build" "$scratch/venv" "$work/raw"/*
   "$python" -m venv "$scratch/build"
   # CI=1: scikit-build-core waits 20 instead of 5 seconds for `cmake --version`, which a busy machine needs.
-  CI=1 "$scratch/build/bin/python" -m pip wheel --no-deps --wheel-dir "$work/raw" "${settings[@]}" \
-    --config-settings=build-dir="$work/$tag" "$work/src" >"$work/$tag.log" 2>&1 </dev/null || { cat "$work/$tag.log" >&2; die "$tag: no wheel"; }
-  auditwheel repair --wheel-dir dist "$work/raw"/*.whl >"$work/$tag-audit.log" 2>&1 ||
-    { cat "$work/$tag-audit.log" >&2; die "$tag: auditwheel refused the wheel"; }
-  wheel=$(ls dist/*-"$tag"-*.whl)
+  CI=1 logged "$tag" "$scratch/build/bin/python" -m pip wheel --no-deps --wheel-dir "$work/raw" "${settings[@]}" \
+    --config-settings=build-dir="$work/$tag" "$work/src"
+  logged "$tag-audit" auditwheel repair --plat "manylinux_2_28_$(uname -m)" --wheel-dir dist "$work/raw"/*.whl
+  wheel=$(ls dist/*-"$tag"-manylinux*.whl)
   (($(stat -c %s "$wheel") < 7000000)) || die "$wheel is larger than 7 MB"
 
   "$python" -m venv "$scratch/venv"
@@ -86,6 +91,10 @@ for tag in $(printf '%s\n' "${!pythons[@]}" | sort -V); do
   outside=$(ldd "${binaries[@]}" | awk '$2 == "=>" { print $3 }' | grep -v "^$site" |
     grep -vE '/(libc|libm|libpthread|libdl|librt|libgcc_s|libstdc\+\+)\.so' || true)
   [ -z "$outside" ] || die "$tag: the extension needs libraries from outside the wheel: $outside"
+  # auditwheel sees the versions of names only: a name without one would be that of this machine's newer C library.
+  unversioned=$(comm -23 <(nm -D --undefined-only "${binaries[@]}" | awk '$1 == "U" && $2 !~ /@|^_?Py/ { print $2 }' | sort -u) \
+    <(nm -D --defined-only "${binaries[-1]}" | awk '{ print $3 }' | sort -u))
+  [ -z "$unversioned" ] || die "$tag: names that glibc 2.28 and its libstdc++ lack; add them to tools/older_glibc.c: $unversioned"
   python tools/check_hardening.py "${binaries[@]}" || die "$tag: the extension is not hardened"
   (cd "$scratch" && hidden env -i PATH="$scratch/venv/bin" HOME="$scratch" python -W error run_page.py README.md) \
     >"$scratch/output" 2>&1 || { cat "$scratch/output" >&2; die "$tag: the README failed"; }

@@ -6,19 +6,22 @@
     tools/release.py --check    the checks before the build, and nothing else
 
 The version is that of CMakeLists.txt; CHANGELOG.md and CITATION.cff must have the same. tools/make_wheels.sh builds the
-sdist and a wheel for each interpreter found, and runs the README in an empty environment of each.
+sdist and a wheel for each interpreter found, and runs the README in an empty environment of each. Root runs the README
+on a bare Debian 11 too (tools/test_oldest.sh). A pushed tag is published by .github/workflows/release.yml.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")  # of wheels that each release has; newer ones where an interpreter is found
+AGAIN = "Run `make release` again"  # a step of an incomplete release
+PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.14t")  # each release has a wheel for these
 VERSIONS = {
     "CMakeLists.txt": r"^project\(artifex_devices VERSION ([0-9.]+)",
     "CHANGELOG.md": r"^## \[([^\]]+)\]",
@@ -55,8 +58,11 @@ def problems(root: Path) -> list[str]:
     ]
     if changed := _git(root, "status", "--porcelain"):
         found.append(f"git: {len(changed.splitlines())} files differ from the commit; expected none; commit them")
-    if _git(root, "tag", "--list", f"v{version}"):
-        found.append(f"git: the tag v{version} exists; expected a new version; raise it in {', '.join(VERSIONS)}")
+    tagged = _git(root, "tag", "--list", "--format=%(*objectname)%(objectname)", f"v{version}")
+    if tagged and not tagged.startswith(_git(root, "rev-parse", "HEAD")):
+        found.append(
+            f"git: another commit has the tag v{version}; expected a new version; raise it in {', '.join(VERSIONS)}"
+        )
     return found
 
 
@@ -70,20 +76,21 @@ def left_to_do(root: Path, files: list[str]) -> list[str]:
             pattern.format(version=re.escape(version)), (root / name).read_text(encoding="utf-8"), re.MULTILINE
         )
     ]
-    missing = [python for python in PYTHONS if not any(f"-cp{python.replace('.', '')}-" in file for file in files)]
+    missing = [
+        python for python in PYTHONS if not any(f"-cp{python.replace('.', '')}-manylinux" in file for file in files)
+    ]
     again = []
     if missing:
         again.append(f"Install Python {', '.join(missing)} with headers and venv: wheels for them are missing")
     if dates or missing:
-        again.append("Run `make release` again")
+        again.append(AGAIN)
     return [
         *dates,
         *again,
         "Wait for CI (`.ci/run`) to pass on this commit",
-        f"Tag it: git tag --sign v{version} --message 'artifex_devices {version}' && git push origin v{version}",
-        "Upload to the test index, and install from there: twine upload --repository testpypi dist/*",
-        "Upload: twine upload dist/*",
-        f"Publish a release for the tag with the section {version} of CHANGELOG.md and the files of dist/",
+        f"Tag it: git tag --sign v{version} --message 'artifex_devices {version}' && git push origin v{version}; "
+        f"the workflow `release` builds from the tag, tests and uploads to PyPI",
+        f"Publish a release for the tag with the section {version} of CHANGELOG.md",
         "Start the next version: CMakeLists.txt, CHANGELOG.md, CITATION.cff",
     ]
 
@@ -102,10 +109,15 @@ def main() -> int:
     files = sorted(path.name for path in (ROOT / "dist").iterdir())
     command = [sys.executable, "-m", "twine", "check", "--strict", *(f"dist/{file}" for file in files)]
     subprocess.run(command, cwd=ROOT, check=True)
+    if os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], check=False).returncode == 0:
+        subprocess.run([ROOT / "tools" / "test_oldest.sh"], cwd=ROOT, check=True)
+    else:
+        print("release: the README on Debian 11 is left out, which needs root: sudo make wheel-oldest")
     print(f"\nartifex_devices {version_of(ROOT)} is built and checked. Left to do by hand:")
-    for number, step in enumerate(left_to_do(ROOT, files), 1):
+    steps = left_to_do(ROOT, files)
+    for number, step in enumerate(steps, 1):
         print(f"  {number}. {step}")
-    return 0
+    return int(AGAIN in steps)
 
 
 if __name__ == "__main__":

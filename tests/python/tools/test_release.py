@@ -2,13 +2,16 @@
 """tools/release.py and tools/run_page.py: what keeps a checkout from being released, and what a person must do."""
 
 import importlib.util
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 TOOLS = Path(__file__).resolve().parents[3] / "tools"
-WHEELS = [f"artifex_devices-1.2.0-cp3{minor}-cp3{minor}-manylinux_2_34_x86_64.whl" for minor in (10, 11, 12, 13)]
+ABIS = ("cp311", "cp312", "cp313", "cp314", "cp314t")
+WHEELS = [f"artifex_devices-1.2.0-{abi.rstrip('t')}-{abi}-manylinux_2_28_x86_64.whl" for abi in ABIS]
+WORKFLOW = TOOLS.parent / ".github/workflows/release.yml"
 DATED = {
     "CMakeLists.txt": "project(artifex_devices VERSION 1.2.0 LANGUAGES CXX)\n",
     "CHANGELOG.md": "# Changelog\n\n## [1.2.0] - 2026-11-23\n\n## [1.1.0] - 2026-01-01\n",
@@ -58,13 +61,24 @@ def test_versions_that_differ_are_named(release, checkout):
     ]
 
 
+def test_the_tag_of_this_commit_is_not_a_problem(release, checkout):
+    root = checkout()
+    subprocess.run(["git", "tag", "v1.2.0"], cwd=root, check=True)
+    assert release.problems(root) == []
+    annotated = ["-c", "user.name=a", "-c", "user.email=a@b", "tag", "--force", "--annotate", "--message=m", "v1.2.0"]
+    subprocess.run(["git", *annotated], cwd=root, check=True, capture_output=True)
+    assert release.problems(root) == []
+
+
 def test_changed_files_and_an_old_tag_are_problems(release, checkout):
     root = checkout()
-    (root / "new.txt").write_text("", encoding="utf-8")
     subprocess.run(["git", "tag", "v1.2.0"], cwd=root, check=True)
+    checkout(**{"other.txt": ""})
+    (root / "new.txt").write_text("", encoding="utf-8")
     assert release.problems(root) == [
         "git: 1 files differ from the commit; expected none; commit them",
-        "git: the tag v1.2.0 exists; expected a new version; raise it in CMakeLists.txt, CHANGELOG.md, CITATION.cff",
+        "git: another commit has the tag v1.2.0; expected a new version; raise it in CMakeLists.txt, CHANGELOG.md, "
+        "CITATION.cff",
     ]
 
 
@@ -73,27 +87,51 @@ def test_a_complete_build_is_tagged_and_uploaded_by_hand(release, checkout):
     assert [step.partition(":")[0] for step in steps] == [
         "Wait for CI (`.ci/run`) to pass on this commit",
         "Tag it",
-        "Upload to the test index, and install from there",
-        "Upload",
-        "Publish a release for the tag with the section 1.2.0 of CHANGELOG.md and the files of dist/",
+        "Publish a release for the tag with the section 1.2.0 of CHANGELOG.md",
         "Start the next version",
     ]
 
 
 def test_missing_dates_and_wheels_come_first(release, checkout):
     root = checkout(**{"CHANGELOG.md": "## [1.2.0]\n", "CITATION.cff": "version: 1.2.0\n"})
-    assert release.left_to_do(root, WHEELS[1:3])[:4] == [
+    assert release.left_to_do(root, [*WHEELS[1:3], WHEELS[4]])[:4] == [
         "Write the date into CHANGELOG.md: ## [1.2.0] - YYYY-MM-DD",
         "Write the date into CITATION.cff: date-released: YYYY-MM-DD",
-        "Install Python 3.10, 3.13 with headers and venv: wheels for them are missing",
+        "Install Python 3.11, 3.14 with headers and venv: wheels for them are missing",
         "Run `make release` again",
     ]
+
+
+def test_an_incomplete_release_fails(release, checkout, monkeypatch, capsys):
+    root = checkout()
+    (root / "dist").mkdir()
+    for wheel in WHEELS:
+        (root / "dist" / wheel).touch()
+    monkeypatch.setattr(release, "ROOT", root)
+    monkeypatch.setattr(release, "problems", lambda root: [])
+    monkeypatch.setattr(release.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1))
+    monkeypatch.setattr("sys.argv", ["release.py"])
+    assert release.main() == 0
+    (root / "dist" / WHEELS[0]).unlink()
+    assert release.main() == 1
+    assert "1. Install Python 3.11 with headers and venv" in capsys.readouterr().out
 
 
 def test_this_checkout_has_one_version(release):
     root = TOOLS.parent
     found = {release._found(root / name, pattern) for name, pattern in release.VERSIONS.items()}
     assert found == {release.version_of(root)}
+
+
+def test_the_workflow_publishes_what_it_has_tested(release):
+    text = WORKFLOW.read_text(encoding="utf-8")
+    assert re.search(r"^  PYTHONS: (.*)$", text, re.MULTILINE)[1].split() == list(release.PYTHONS)
+    jobs = re.split(r"^  (\w+):\n(?=    )", text[text.index("\njobs:") :], flags=re.MULTILINE)
+    assert jobs[1::2] == ["build", "test", "publish"]
+    assert [re.findall(r"^    needs: (\w+)$", job, re.MULTILINE) for job in jobs[2::2]] == [[], ["build"], ["test"]]
+    uses = re.findall(r"uses: (.*)", text)
+    assert len(uses) == 6
+    assert [use for use in uses if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
 
 
 def run_page(tmp_path, text):
