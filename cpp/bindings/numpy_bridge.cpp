@@ -19,6 +19,7 @@ namespace {
 const char* type_name(py::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
 // DTypes by NumPy's type numbers; empty for types that devices do not support.
+static_assert(sizeof(long) == 8, "NumPy's LONG is taken for int64");
 constexpr std::array<std::optional<DType>, 24> kByTypeNumber = [] {
   std::array<std::optional<DType>, 24> table{};
   for (const DTypeRow& row : kDTypes) {

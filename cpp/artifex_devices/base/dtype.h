@@ -82,7 +82,6 @@ inline constexpr std::array<DTypeRow, kDTypeCount> kDTypes = [] {
   using enum DType;
   using K = NumberKind;
   using T = ArithmeticType;
-  static_assert(sizeof(long) == 8, "NumPy's LONG is taken for int64");
   return std::array<DTypeRow, kDTypeCount>{{
     {kBool,              "bool",               K::kBool,      8, T::kUInt8,     0, "?",   6, "BOOL",        true},
     {kInt8,              "int8",               K::kInt,       8, T::kInt8,      1, "b",   0, "I8",          true},

@@ -124,7 +124,7 @@ size_t hash_value(const Dims& dims) noexcept;
 /// Mixes a value into a running hash.
 constexpr size_t hash_mix(size_t seed, size_t value) noexcept {
   value *= 0x9E3779B97F4A7C15ull;
-  value ^= value >> 32;
+  value ^= value >> (sizeof(value) * 4);
   return (seed ^ value) * 0xFF51AFD7ED558CCDull + 0x2545F4914F6CDD1Dull;
 }
 
