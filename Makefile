@@ -11,7 +11,7 @@ export PIP_CONSTRAINT := tools/constraints.txt
 stage := @tools/stage.sh
 # The JAX of `make oracle`, where that has been run.
 jax_python = $(addprefix --jax-python ,$(wildcard .venv-oracle/bin/python))
-list_cpp_files = find cpp tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
+list_cpp_files = find cpp playground tests/cpp tests/fuzz -name '*.h' -o -name '*.cpp'
 
 # Two processes share the tests of a folder; ARGS="-n 0" for one, as a debugger needs it.
 in_parallel := -n 2 --dist worksteal
@@ -26,7 +26,7 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
 .PHONY: help setup demo test check constraints test-all test-cpp build-asan test-asan test-asan-python build-tsan test-tsan test-consumer \
   test-python test-gpu test-quick test-torture torture-beside-jax test-simulated test-processes lint layers stubs \
   stubs-check format tidy fuzz soak soak-jax bench bench-gpu curves performance performance-page calibration instructions \
-  notebooks docs docs-serve wheel wheel-oldest release oracle clean
+  notebooks playground docs docs-serve wheel wheel-oldest release oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -123,9 +123,15 @@ stubs: setup ## rewrites the type stubs from the built extension
 notebooks: setup ## runs the notebooks of examples/ and rewrites their outputs
 	@python tools/run_notebooks.py --write
 
+playground: setup ## the page of the documentation that plans in the browser, with its tests in Chromium; needs Emscripten
+	$(stage) "playground" tools/make_playground.sh
+	$(stage) "playground, native answers" cmake --build build/python --target playground_answers
+	$(stage) "playground in Chromium" python -m pytest -q tests/docs/test_playground.py
+
 docs: setup ## builds the documentation site into build/docs; warnings are errors
 	@python -m pip install -qq 'artifex_devices[docs]'
 	@rm -rf build/docs
+	@if tools/make_playground.sh; then cmake --build build/python --target playground_answers; else [ $$? = 3 ]; fi
 	$(stage) "documentation" sphinx-build -E -W --keep-going -q -d build/doctrees docs build/docs
 	$(stage) "the built site" python -m pytest -q tests/docs
 

@@ -46,6 +46,7 @@ extensions = [
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_extra_path = [str(navigation.PLAYGROUND)] if navigation.PLAYGROUND.exists() else []
 html_logo = html_favicon = "images/logo.svg"
 if REPOSITORY:
     html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}

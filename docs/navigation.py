@@ -5,6 +5,22 @@ The pages are written for readers of the repository, where such directives would
 docs/index.md lists the pages that the navigation always shows.
 """
 
+from pathlib import Path
+
+# The page that `make playground` builds: it is in the site where Emscripten is installed.
+PLAYGROUND = Path(__file__).resolve().parents[1] / "build" / "playground" / "site"
+OPEN_PLAYGROUND = """
+```{button-link} playground/index.html
+:color: primary
+Open the playground
+```
+"""
+NO_PLAYGROUND = """
+```{note}
+This site was built without the playground, because Emscripten was not installed.
+```
+"""
+
 # Pages that the navigation shows below another page, when that page is open.
 BELOW = {
     "ten_minutes": ("notebooks/*",),
@@ -21,6 +37,7 @@ BELOW = {
         "../how_to/model_shapes",
         "../how_to/calibrate",
     ),
+    "how_to/command_line": ("configuration",),
     "performance": ("planner_accuracy", "reliability", "compared"),
     "formats/README": ("checkpoint", "command_line", "flight_record"),
     "contributing": (
@@ -49,6 +66,7 @@ WORDS = {
     "how_to/test_your_code": ("simulate", "test"),
     "how_to/when_a_job_hangs": ("hang", "deadlock", "timeout"),
     "install": ("install", "pip", "wheel"),
+    "playground": ("playground", "wasm"),
     "learn/batches": ("prefetch", "data loader"),
     "learn/batch_size": ("batch size",),
     "learn/checkpoints": ("checkpoint", "save", "restore", "resume"),
@@ -71,7 +89,8 @@ def additions(page: str) -> tuple[str, str]:
     """Returns the MyST text that a page gets below its title, and the text that it gets at its end."""
     words = ", ".join(f"! {word}" for word in WORDS.get(page, ()))
     below = "\n".join(BELOW.get(page, ()))
+    playground = OPEN_PLAYGROUND if PLAYGROUND.exists() else NO_PLAYGROUND
     return (
-        f"\n```{{index}} {words}\n```\n" if words else "",
+        (f"\n```{{index}} {words}\n```\n" if words else "") + (playground if page == "playground" else ""),
         f"\n```{{toctree}}\n:glob:\n:hidden:\n\n{below}\n```\n" if below else "",
     )
