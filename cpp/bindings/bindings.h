@@ -53,7 +53,7 @@ void bind_transfer(py::module_& module);
 void bind_transfer_recording(py::module_& module);
 void bind_tree(py::module_& module);
 
-/// Sets what all public classes have in common. Call it after all classes are bound.
+/// Sets the members that all public classes share. Call it after all classes are bound.
 void finish_classes(const py::module_& module);
 
 }  // namespace artifex_devices::bindings

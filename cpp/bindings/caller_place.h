@@ -11,7 +11,7 @@ namespace artifex_devices::bindings {
 struct CallerPlace {
   std::string_view file;
   int line = 0;
-  PyObject* file_object = nullptr;  // borrowed; the str of which `file` is the text, if there is one
+  PyObject* file_object = nullptr;  // borrowed; the str that `file` views, or null
 };
 
 /// The line of the program that called into the package on this thread: that of the innermost Python frame outside the

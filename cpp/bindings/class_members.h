@@ -23,7 +23,7 @@ auto by_reference(R (T::*member)()) {
   return [member](T& self) -> R { return (self.*member)(); };
 }
 
-/// The list of what `convert` makes of each item.
+/// The list of `convert(item)` for each item.
 template <class Range, class Convert>
 py::list make_list(const Range& range, Convert convert) {
   py::list result;

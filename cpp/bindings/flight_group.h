@@ -28,7 +28,7 @@ class __attribute__((visibility("hidden"))) RecordedGroup {
   FlightRecorder& recorder() const noexcept { return *recorder_; }
 
  private:
-  // A description and what it was made of, which stays alive so that equal addresses are equal objects.
+  // A description and the objects it was made of. They are kept alive because equal addresses must mean equal objects.
   struct Known {
     pybind11::object text, digest, file;
     int line;

@@ -24,7 +24,7 @@ py::object axis_name_to_python(AxisName name);
 std::vector<AxisName> axis_names_from_python(py::handle object, std::string_view operation);
 py::tuple axis_names_to_python(const std::vector<AxisName>& names);
 
-/// None (all Auto), one AxisType for all axes, or a sequence of AxisTypes.
+/// Accepts None (all Auto), one AxisType for all axes, or a sequence of AxisTypes.
 std::vector<AxisType> axis_types_from_python(py::handle object, std::string_view operation, int64_t axes);
 py::tuple axis_types_to_python(const std::vector<AxisType>& types);
 

@@ -15,7 +15,7 @@ void add_mesh_fast_paths(py::object cls);
 void add_spec_fast_paths(py::object cls, PyObject* unconstrained);
 void add_named_sharding_fast_paths(py::object cls);
 
-/// The Python object of a sharding. Cached for open worlds, so that Arrays share it.
+/// The Python object of a sharding. Cached for open worlds: their Arrays share it.
 py::object sharding_object(const ShardingRef& sharding);
 
 }  // namespace artifex_devices::bindings

@@ -28,7 +28,7 @@ struct __attribute__((visibility("hidden"))) Leaf {
 /// for unsupported dtypes and for other objects, InvalidArgument for masked arrays. Needs the GIL.
 Leaf leaf_from_python(py::handle object, std::string_view operation);
 
-/// What a caller may write in place of an object that is not an array.
+/// The fix that an error suggests for an object that is not an array.
 std::string leaf_repair(py::handle object);
 
 /// Loads NumPy's C interface. Its first use drops the GIL, which a thread that CPython ends at exit would not survive.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Names of the Python modules of this package that the bindings import or name. They stand here only, so that a module
-/// can be moved by changing one line.
+/// Names of the Python modules of this package that the bindings import or name. To move a module, change one line
+/// here.
 namespace artifex_devices::bindings::python_modules {
 
 inline constexpr const char* kPackage = "artifex_devices";

@@ -20,7 +20,7 @@ std::string utf8_of(py::handle text);
 
 /// A str of text that is not UTF-8 in all cases, such as a path or a name from a library.
 py::str text_of_bytes(std::string_view bytes);
-/// None for an empty text.
+/// Returns None if the text is empty.
 py::object text_or_none(std::string_view bytes);
 
 void bind_safe_repr(py::module_& module);

@@ -13,7 +13,7 @@
 namespace artifex_devices::bindings {
 
 /// A direct-mapped cache of results by their arguments: a new entry replaces the old one in its place. Entries keep
-/// Python objects, meshes and worlds alive, so only those of open worlds belong here; clear_recent_caches() drops them.
+/// Python objects, meshes and worlds alive, so only store entries of open worlds; clear_recent_caches() drops them.
 /// Needs the GIL; caches are never destroyed.
 ///
 /// A new Entry is empty, and `is_of(client)` returns whether it keeps that client alive.

@@ -87,7 +87,7 @@ struct Node {
     if (type == &PyDict_Type && (!PyTuple_CheckExact(data) || PyTuple_GET_SIZE(data) != count)) fail_structure();
   }
 
-  /// The node of child i; None for a leaf.
+  /// The node of child i, or None if the child is a leaf.
   PyObject* child(Py_ssize_t i) const { return children_are_leaves() ? Py_None : PyTuple_GET_ITEM(children, i); }
   bool children_are_leaves() const { return PyLong_CheckExact(children); }
   /// Whether it is the node of None, which adds no level.

@@ -90,7 +90,7 @@ class Array : public std::enable_shared_from_this<Array> {
   /// The gathered value of a global array, cached by the first device_get so that later ones are free; dropped by
   /// delete_(). Null without one.
   std::shared_ptr<const HostView> cached_host_value() const;
-  /// The same, or one that is still being written: wait for its `ready`.
+  /// The same, or a value that is still being written: wait for its `ready`.
   std::shared_ptr<const HostView> coming_host_value() const;
   /// Caches `value` unless there is a cached value already; returns the cached one.
   std::shared_ptr<const HostView> cache_host_value(std::shared_ptr<const HostView> value);

@@ -7,7 +7,7 @@
 
 namespace artifex_devices {
 
-/// Where the bytes of an array are in this process, and with whom it shares them, at one moment.
+/// The memory of an array in this process at one moment, and the number of its other users.
 struct ArrayMemory {
   int64_t device_bytes_min = 0;  // logical: of the devices' shards
   int64_t device_bytes_max = 0;
@@ -16,8 +16,8 @@ struct ArrayMemory {
   int64_t devices = 0;
   int64_t buffers = 0;         // distinct ones
   int64_t blocks = 0;          // blocks of memory that contain the buffers
-  int64_t foreign_blocks = 0;  // of them, memory of the caller: an aliased host ndarray
-  int64_t locked_blocks = 0;   // whose pages are locked in RAM
+  int64_t foreign_blocks = 0;  // blocks of the caller's memory: an aliased host ndarray
+  int64_t locked_blocks = 0;   // blocks with pages locked in RAM
   int64_t slab_stride = 0;     // bytes from buffer to buffer if all are in one slab; 0 otherwise
   /// Handles on the same memory besides the array's own: exported views, other arrays, running transfers.
   int64_t other_users = 0;

@@ -28,7 +28,7 @@ class BlockUsers {
     std::atomic<int64_t> positions_left{0};  // with handles
     BufferId group;                          // its first buffer
     BufferId next;                           // in the group
-    std::atomic<int64_t> buffers_left{0};    // of a first buffer: those of its group with handles
+    std::atomic<int64_t> buffers_left{0};    // for a first buffer: number of buffers of its group with handles
   };
   Buffer& at(BufferId buffer) noexcept { return buffers_[buffer.number()]; }
   const Buffer& at(BufferId buffer) const noexcept { return buffers_[buffer.number()]; }

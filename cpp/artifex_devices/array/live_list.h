@@ -7,7 +7,7 @@
 
 namespace artifex_devices {
 
-/// The list of whole arrays of the process, oldest first: linked through the arrays, so that nothing is allocated.
+/// The list of whole arrays of the process, oldest first. It is linked through the arrays and allocates nothing.
 class LiveArrays {
  public:
   static void add(Array* array);

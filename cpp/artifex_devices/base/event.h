@@ -93,7 +93,7 @@ inline bool poll(const EventRef& event) {
   if (!is_ready(event)) event->help();
   return is_ready(event);
 }
-/// A helper for events that depend on `event`, or null if `event` has none. It does not keep `event` alive.
+/// A helper for events that depend on `event`, or null if `event` has no helper. It does not keep `event` alive.
 std::function<bool()> helper_of(const EventRef& event);
 
 }  // namespace artifex_devices

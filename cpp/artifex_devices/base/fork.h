@@ -11,7 +11,7 @@ namespace artifex_devices {
 // error there, because its threads exist only in the parent. So each piece of global state has one of three forms:
 // - behind a lock that is HeldOverFork: the child finds it whole;
 // - FreshInChild: the child begins without it;
-// - stamped with a Generation, by which the child knows what its parent left unfinished.
+// - stamped with a Generation, so the child can tell which work its parent left unfinished.
 
 /// Takes part in forks from its construction on. It is never destroyed. Create it when the library is loaded; a later
 /// fork could happen during the registration. For the same reason, an object that may first be used without the GIL

@@ -116,7 +116,8 @@ using Position = Id<struct PositionTag>;
 using TileId = Id<struct TileTag>;
 /// A distinct buffer of a sharding in this process.
 using BufferId = Id<struct BufferTag>;
-/// A distinct buffer of a sharding in all processes, as a plan of a reshard numbers them at each of its ends.
+/// A distinct buffer of a sharding in all processes, as numbered by the plan of a reshard: once for the source, once
+/// for the destination.
 using PlaceId = Id<struct PlaceTag>;
 /// A memory of a client's devices, counted over all processes.
 using ArenaIndex = Id<struct ArenaTag>;
@@ -124,11 +125,11 @@ using ArenaIndex = Id<struct ArenaTag>;
 using ProcessIndex = Id<struct ProcessTag>;
 /// A participant of a program over a mesh.
 using ParticipantId = Id<struct ParticipantTag>;
-/// A set of participants that meet, in one rendezvous.
+/// A set of participants that run collectives together, numbered in one rendezvous.
 using GroupId = Id<struct GroupTag>;
 /// A member of a group, in the order of its collective.
 using MemberIndex = Id<struct MemberTag>;
-/// A participant among those that this process runs.
+/// A participant that this process runs, numbered in this process.
 using SlotId = Id<struct SlotTag>;
 /// A fiber of a scheduler.
 using FiberId = Id<struct FiberTag>;

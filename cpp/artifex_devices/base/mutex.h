@@ -14,7 +14,7 @@
 // The locks of the library. A build with ARTIFEX_CHECK_LOCKS checks these rules (docs/decisions/0019):
 // - locks are taken in one order everywhere, identified by their names;
 // - no foreign code runs under a lock, especially not Python: the thread that has the GIL may be waiting for our lock;
-// - a thread that has the GIL neither waits for others nor takes a lock under which others wait: the others
+// - a thread that has the GIL neither waits for other threads nor takes a lock under which threads wait: the threads
 //   waited for may need Python;
 // - a worker never acquires the GIL. In other builds these are the standard types.
 namespace artifex_devices {

@@ -47,7 +47,7 @@ constexpr Recorded operator|(Recorded a, Recorded b) noexcept {
 }
 
 /// Receives the events of all threads and worlds from attach to detach. The recorder calls sinks under its one lock,
-/// which also guards the data of the sinks. They must call nothing that may wait. A sink that is open at a fork
+/// which also guards the data of the sinks. They must never wait. A sink that is open at a fork
 /// continues in the child.
 class RecorderSink {
  public:

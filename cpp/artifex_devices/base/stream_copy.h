@@ -8,8 +8,8 @@ namespace artifex_devices {
 
 /// Copies like memcpy, but whole destination cache lines bypass the cache: they are not read before they are written,
 /// and not cached. For copies far larger than a core's cache. Other threads see the bytes in order only after
-/// `stream_fence()` on this thread. If `ahead` is given, prefetches about as many bytes from there: the next source, if
-/// it does not follow this one. Any address is allowed.
+/// `stream_fence()` on this thread. If the next source does not follow `source` in memory, pass it as `ahead`: about as
+/// many bytes of it are prefetched. Any address is allowed.
 void stream_copy(std::byte* destination, const std::byte* source, int64_t bytes,
                  const std::byte* ahead = nullptr) noexcept;
 

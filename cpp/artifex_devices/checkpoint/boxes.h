@@ -39,7 +39,7 @@ int64_t row_major_offset(const Dims& shape, const Dims& index) noexcept;
 std::vector<IndexDomain> join_boxes(std::vector<IndexDomain> boxes);
 
 /// Part `index` of `count` of a box, divided along its first dimension that is long enough, else along its longest.
-/// Nothing for a part without elements.
+/// Returns none if the part has no elements.
 std::optional<IndexDomain> part_of_box(IndexDomain box, int64_t index, int64_t count);
 
 /// The boxes of an array that `process` writes: no element belongs to two processes, and processes that hold the same

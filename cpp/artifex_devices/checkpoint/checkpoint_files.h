@@ -31,7 +31,7 @@ std::shared_ptr<const Folder> open_checkpoint_folder(const std::string& path, st
 /// Finds the files of a checkpoint: a folder, one safetensors file, or an index of safetensors files. `folder` is from
 /// open_checkpoint_folder. In a folder checkpoint.json decides, then the index, then the names:
 /// model-00001-of-00002.safetensors needs its second file. Throws FileError with ENOENT for a folder without a
-/// checkpoint, and InvalidArgument for files of which some are missing or several indexes.
+/// checkpoint, and InvalidArgument if files are missing or the folder has several indexes.
 CheckpointFiles find_checkpoint_files(const std::string& path, const Folder* folder, std::string_view operation);
 
 }  // namespace artifex_devices

@@ -13,7 +13,8 @@
 
 namespace artifex_devices {
 
-/// Buffers of one piece for the workers of one save or restore. There are as many as threads that used one at once.
+/// Buffers of one piece for the workers of one save or restore. Their number is the maximum of threads that
+/// used a buffer at the same time.
 class PieceBuffers {
  public:
   class Buffer {

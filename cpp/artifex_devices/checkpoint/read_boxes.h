@@ -28,7 +28,7 @@ struct ReadRequest {
 
 struct ReadOptions {
   std::string_view operation;
-  /// Whether the checksum of each piece that has one is compared, for which pieces are read completely.
+  /// Whether to compare the checksums of pieces that have one. Such pieces are then read completely.
   bool verify = false;
 };
 

@@ -22,7 +22,7 @@ void check_index(const StoredCheckpoint& found, const WeightIndex& index, const 
 /// A process whose file is missing may have had parts of arrays whose shape no file states.
 void check_shards(const StoredCheckpoint& found, const std::vector<int64_t>& missing, std::string_view operation);
 
-/// The parts of an array are of its type, do not overlap, and have all of its elements.
+/// Checks that the parts of an array have its type, do not overlap, and contain every element.
 void check_parts(const StoredCheckpoint& found, const StoredArray& array, std::string_view operation);
 
 }  // namespace artifex_devices

@@ -25,7 +25,7 @@ class StoredFiles {
   static constexpr size_t kOpen = 64;
 
   StoredFiles() = default;
-  /// `folder` has the last names of all paths. Null: a path is opened as it is.
+  /// `folder` has the last names of all paths. If it is null, the paths themselves are opened.
   StoredFiles(std::vector<std::string> paths, std::shared_ptr<const Folder> folder)
       : paths_(std::move(paths)), folder_(std::move(folder)) {}
 

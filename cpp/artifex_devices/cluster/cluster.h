@@ -91,9 +91,9 @@ struct ClusterParts {
   friend bool operator==(const ClusterParts&, const ClusterParts&) = default;
 };
 
-/// Chips that one does not own, to plan with: an immutable value, a few hundred bytes whatever its size. Devices are
-/// numbered slice by slice, in a slice chip by chip with x fastest, on a chip core by core; the place of device i
-/// is computed. Thread-safe.
+/// A description of chips to plan with, for machines that you do not own: an immutable value of a few hundred bytes.
+/// Devices are numbered slice by slice, in a slice chip by chip with x fastest, on a chip core by core; the place of
+/// device i is computed. Thread-safe.
 /// Example: 2 slices of 4x4x8 TPU v5p have 256 devices; device 130 is in slice 1 at (2, 0, 0), process 33: the second
 /// host along x of 4 chips (2x2x1), as a slice has 2 * 2 * 8 hosts.
 class Cluster {

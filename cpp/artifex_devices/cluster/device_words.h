@@ -7,7 +7,7 @@
 
 namespace artifex_devices {
 
-/// ASCII only, whatever the process's locale is.
+/// Changes ASCII letters only, independent of the process's locale.
 std::string lower_case(std::string_view text);
 
 /// The runs of letters and digits of a device kind in lower case, without the vendor's name and without features after

@@ -51,9 +51,9 @@ std::vector<AxisRate> rates_of(const Torus& torus, const std::vector<int64_t>& m
 /// Seconds to gather `traffic[l]` bytes over axis l, one axis after the other: traffic (n-1)/n / bandwidth + hops.
 double seconds_of(const Torus& torus, const std::vector<AxisRate>& rates, const std::vector<double>& traffic);
 
-/// The assignment with the fewest seconds_of: of all, exactly. `may_split` as in assign_split_axes; without it whole
-/// axes only. Returns nullopt if there is none. Of equal ones, JAX's if it is among them. Costs grow with the product
-/// of the numbers of divisors of the axes, which is small.
+/// The assignment with the fewest seconds_of, found by trying all of them. `may_split` is as in assign_split_axes;
+/// without it, axes stay whole. Among equally fast assignments, JAX's wins. Returns nullopt if no assignment fits. The
+/// time grows with the product of the numbers of divisors of the axes, which is small.
 /// Example: (2, 2, 4) on 2x2x4 is {{2, 1, 1}, {1, 2, 1}, {1, 1, 4}}.
 std::optional<TorusAssignment> assign_exactly(const Torus& torus, const std::vector<int64_t>& mesh,
                                               const std::vector<double>& traffic, bool may_split);

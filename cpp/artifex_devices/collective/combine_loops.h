@@ -15,8 +15,8 @@ using WidenLoop = void (*)(const void* from, int64_t count, float* to) noexcept;
 using NarrowLoop = void (*)(const float* from, int64_t count, void* to) noexcept;
 using DivideLoop = void (*)(void* data, int64_t count, float by) noexcept;
 
-/// The loops for one instruction set: by Reduction, then by ArithmeticType; of float16 and bfloat16 those of `halves.h`
-/// too.
+/// The loops for one instruction set, by Reduction and then by ArithmeticType. float16 and bfloat16 also have the loops
+/// of `halves.h`.
 struct CombineLoops {
   CombineLoop of[4][12];
   FoldLoop fold[4][2];

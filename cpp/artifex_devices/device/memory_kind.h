@@ -9,7 +9,7 @@ namespace artifex_devices {
 
 /// The kinds of memory of a CPU device, as in JAX. They differ in their pages:
 ///   device         near the device's cores, advised to be huge pages;
-///   pinned_host    the same, locked in RAM (mlock) as far as the process may: never swapped, never moved;
+///   pinned_host    the same, locked in RAM (mlock) up to the limit of the process: never swapped, never moved;
 ///   unpinned_host  ordinary pages, where the thread that touches them first runs; no advice.
 enum class MemoryKind : uint8_t { kDevice, kPinnedHost, kUnpinnedHost };
 inline constexpr std::array kMemoryKinds{MemoryKind::kDevice, MemoryKind::kPinnedHost, MemoryKind::kUnpinnedHost};

@@ -23,7 +23,7 @@ struct ProcessInfo {
   std::string host;  // processes with equal names are on one machine
   int64_t num_devices = 0;
   std::vector<CpuDomain> domains;           // domains of its devices, in order; at least one
-  std::vector<int64_t> arena_memory_bytes;  // bytes of each of its memories, in the order in which domains name them
+  std::vector<int64_t> arena_memory_bytes;  // bytes of each memory, in the order in which domains name them
   std::vector<DeviceFacts> devices = {};    // in order; empty for devices that share the memories of the domains
 
   friend bool operator==(const ProcessInfo&, const ProcessInfo&) = default;

@@ -9,7 +9,7 @@ namespace artifex_devices {
 /// CLOCK_MONOTONIC in half the time: from the time stamp counter of an x86 processor, where the kernel takes its own
 /// clock from it; elsewhere by the system call. The counter is compared with CLOCK_MONOTONIC every millisecond. The
 /// error of a time is below a microsecond, even while the system adjusts its clock (by at most 0.05 %). Two readings of
-/// a thread may be out of order by as much. Any number of threads may call it.
+/// a thread may be out of order by this error. Any number of threads may call it.
 class FlightClock {
  public:
   /// Measures the rate of the counter for a millisecond, once in a process.

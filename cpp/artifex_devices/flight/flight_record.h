@@ -10,7 +10,7 @@
 
 namespace artifex_devices {
 
-/// An event of a flight record; FlightOperation says what the fields are.
+/// An event of a flight record; FlightOperation describes the fields.
 struct FlightEvent {
   uint64_t number = 0;  // among the events of its process, from 1
   FlightKind kind = FlightKind::kMeeting;
@@ -55,8 +55,8 @@ struct FlightGroupReport {
 
   std::string processes;
   std::optional<FlightEvent> common;  // the last meeting of all members, from the record of the first one
-  std::vector<Member> members;        // those whose records are there, ascending
-  std::vector<int> behind;            // members without a next meeting, where another has one
+  std::vector<Member> members;        // members with a record, ascending
+  std::vector<int> behind;            // members without a next meeting, if another member has one
   bool is_apart = false;              // whether members reached different meetings after the common one
 };
 

@@ -13,7 +13,7 @@ namespace artifex_devices {
 struct HostClock {
   std::string host;
   int64_t ahead_ns = 0;
-  int64_t error_ns = 0;  // the most by which `ahead_ns` can be wrong; -1 without a meeting that bounds it
+  int64_t error_ns = 0;  // largest possible error of `ahead_ns`; -1 without a meeting that bounds it
 };
 
 /// A meeting of several processes.
@@ -29,7 +29,7 @@ struct JobMeeting {
   std::string processes;
   std::vector<Member> members;  // at least two, by process
   size_t last = 0;              // index in `members` of the member that arrived last
-  int64_t waited_ns = 0;        // sum of the times for which the other members waited for it
+  int64_t waited_ns = 0;        // sum of the times that other members waited for it
 };
 
 /// Clocks and meetings of one job, from its records.

@@ -20,7 +20,7 @@ struct RoundTrip {
 /// Difference between two clocks.
 struct ClockDifference {
   int64_t ahead_ns = 0;
-  int64_t error_ns = 0;  // the most by which `ahead_ns` can be wrong
+  int64_t error_ns = 0;  // largest possible error of `ahead_ns`
 };
 
 /// Returns how far the clock of the answering process is ahead. The answer was written between the other two times,
@@ -31,7 +31,7 @@ std::optional<ClockDifference> clock_difference(const std::vector<RoundTrip>& tr
 /// A collective, or a meeting of processes, in which several took part.
 struct TraceMeeting {
   std::vector<size_t> members;  // events, by begin
-  size_t slowest = 0;           // event of the slowest member, for which all other members waited
+  size_t slowest = 0;           // event of the slowest member; all other members waited for it
   int64_t waited_ns = 0;        // sum of the waiting times of the other members
 };
 

@@ -29,7 +29,7 @@ using WorkStep = std::function<int64_t()>;
 
 /// Measures until the three best windows agree within 2 % or the time is over. `prepare(worker, workers)` is called
 /// concurrently on each worker before it measures; the steps of one worker run one after another. Lanes are lanes of
-/// the worker pool; each runs as many steps at the same time as it has workers. Waits with check_interrupt():
+/// the worker pool; each of its workers runs one step at a time. Waits with check_interrupt():
 /// Interrupted is thrown at once, and the workers stop after their step. Throws what `prepare` or a step throws, and
 /// Unavailable if no thread can be created. The functions must own what they refer to: they may outlive the call.
 RateSeries measure_rate(const std::vector<LaneId>& lanes, const std::function<WorkStep(int, int)>& prepare,

@@ -7,7 +7,7 @@
 
 namespace artifex_devices {
 
-/// A row of a chart: parts of a bar, one after the other.
+/// A row of a chart: a bar that consists of consecutive parts.
 struct ChartBar {
   std::string label;
   std::vector<double> parts;       // of each of the chart's kinds, 0 or more

@@ -13,7 +13,7 @@ namespace artifex_devices {
 /// Number of code points of the text.
 int64_t text_width(std::string_view text) noexcept;
 
-/// The text in lines of at most `width` characters, split at spaces. A longer word has a line of its own.
+/// The text in lines of at most `width` characters, split at spaces. A longer word gets its own line.
 std::vector<std::string> wrapped(std::string_view text, int64_t width);
 
 /// An axis name on one line, without quotes.

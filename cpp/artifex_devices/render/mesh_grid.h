@@ -10,7 +10,7 @@
 namespace artifex_devices {
 
 /// A mesh as a grid for a picture: rows are the first axis, columns all others. A mesh of one axis is one row, or rows
-/// of 16 when it is longer. Refers to the mesh, which must outlive it. Example: mesh {a: 2, b: 2, c: 2} has 2 rows and
+/// of 16 when it is longer. The mesh must outlive the grid. Example: mesh {a: 2, b: 2, c: 2} has 2 rows and
 /// 4 columns, "0,0" to "1,1".
 class MeshGrid {
  public:
@@ -27,7 +27,7 @@ class MeshGrid {
   std::string column_axes() const;  // "y", "b,c"
   std::string row_label(int64_t row) const;
   std::string column_label(int64_t column) const;
-  /// What is omitted, or "".
+  /// A note on omitted cells, or "".
   std::string note() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace artifex_devices {
 
 /// A picture of a sharded array: one tile with its devices for each part. With more than two sharded dimensions, one
-/// block for each slice. Refers to the sharding, which must outlive it.
+/// block for each slice. The sharding must outlive the panel.
 class ShardingPanel {
  public:
   /// Largest size of one slice in pixels, and largest number of drawn slices.

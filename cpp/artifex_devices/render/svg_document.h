@@ -12,7 +12,7 @@ namespace artifex_devices {
 std::string svg_escape(std::string_view text);
 
 /// Collects the elements of one picture. Lengths are in pixels. Plain texts are escaped here. Lines and texts have the
-/// colour of the surrounding page (currentColor), tiles colours of their own.
+/// colour of the surrounding page (currentColor); tiles have their own colours.
 class SvgDocument {
  public:
   enum class Anchor : uint8_t { kStart, kMiddle, kEnd };

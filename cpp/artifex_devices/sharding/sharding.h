@@ -19,7 +19,7 @@ class Sharding {
   Sharding(const Sharding&) = delete;
   Sharding& operator=(const Sharding&) = delete;
 
-  /// Devices by position. Null for an abstract sharding, which computes shapes but cannot hold data.
+  /// Devices by position. Null for an abstract sharding: it computes shapes but cannot hold data.
   const DeviceListRef& devices() const noexcept { return devices_; }
   bool is_abstract() const noexcept { return devices_ == nullptr; }
   const TileGrid& grid() const noexcept { return grid_; }

@@ -22,7 +22,7 @@ class BufferMap {
 
   int64_t size() const noexcept { return size_; }
   IdRange<BufferId> ids() const noexcept { return IdRange<BufferId>(size_); }
-  /// None for a position of another process.
+  /// Returns none if the position belongs to another process.
   BufferId buffer(const TileGrid& grid, Position position) const noexcept {
     return is_tile() ? BufferId(grid.tile(position).number()) : table_->buffer_of_position[position];
   }
@@ -33,7 +33,7 @@ class BufferMap {
   /// Whether buffer b holds tile b, for all tiles.
   bool is_tile() const noexcept { return table_ == nullptr; }
   /// Whether the global array can be read: each process that has devices of the sharding has a buffer of every tile.
-  /// The same in all of these processes, because what they do next may depend on it.
+  /// The same in all these processes, because their next operations may depend on it.
   bool has_every_tile() const noexcept { return has_every_tile_; }
 
  private:

@@ -29,9 +29,9 @@ struct CrossProcessGroup {
   std::vector<std::vector<MemberIndex>> held;        // for each process: the members that it runs
 };
 
-/// The processes that meet this process in one kind of collective.
+/// The processes that run one kind of collective together with this process.
 struct CrossProcessGroups {
-  std::vector<ProcessIndex> processes;    // ascending; linked by groups, so they all meet at once
+  std::vector<ProcessIndex> processes;    // ascending; linked by groups, so they run the operation together
   std::vector<CrossProcessGroup> groups;  // groups with members in this process
   std::vector<SlotId> slots;              // slots of all members of these groups in this process, ascending
   bool is_even = false;                   // each process runs a member of each group that spans these processes
@@ -57,8 +57,8 @@ class ProcessMap {
   /// Returns the processes that hold the same parts of a value that is sharded over all axes except `unnamed`. Returns
   /// nothing if no other process holds any of these parts, or if the processes hold partly different parts.
   std::optional<CrossProcessGroups> same_parts(const std::vector<int64_t>& unnamed) const;
-  /// Returns every set of processes that meets this process in collectives over axes of this mesh; the set of all
-  /// processes is first.
+  /// Returns every set of processes, including this process, that run collectives over axes of this mesh together. The
+  /// set of all processes is first.
   std::vector<std::vector<ProcessIndex>> meeting_sets() const;
 
  private:

@@ -13,8 +13,8 @@ namespace artifex_devices {
 /// fiber, which runs the next participant when one has ended. The scheduler knows numbers only: its owner has the
 /// fibers and switches to them. Not thread-safe.
 ///
-/// Participants begin in their order; when all have begun or wait, those whose collective is complete resume, the last
-/// suspended one first. After a failure no participant begins and all suspended ones resume.
+/// Participants begin in their order. When all have begun or wait, participants with a complete collective resume, the
+/// most recently suspended first. After a failure no participant begins and all suspended participants resume.
 ///
 /// Example: participants 0 and 1 of one group: next() is fiber 0, which begins 0. When 0 waits, suspend(0) is fiber 1,
 /// which begins 1. 1 completes the collective; when it ends, next() is fiber 0.

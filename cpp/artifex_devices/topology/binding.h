@@ -12,7 +12,7 @@ namespace artifex_devices {
 bool bind_this_thread(const Machine& machine, const CpuSet& cpus) noexcept;
 
 /// Asks the system to take the pages of [data, data + bytes) from one NUMA node (preferred, not strict: if the node is
-/// full, others are used). `data` is page-aligned. Pages already touched stay where they are.
+/// full, other nodes are used). `data` is page-aligned. Pages already touched stay where they are.
 bool bind_memory(const Machine& machine, int numa_logical_index, void* data, size_t bytes) noexcept;
 
 /// Asks the system to interleave the pages of [data, data + bytes) over all NUMA nodes.

@@ -22,7 +22,7 @@ struct MachineDescription {
   static MachineDescription of(const Machine& machine, std::string platform_version);
 };
 
-/// A machine of which only a description is available; it may be another machine than this one. Never live.
+/// A machine that is known by description only, and may be a remote machine. Never live.
 class DescribedMachine final : public Machine {
  public:
   explicit DescribedMachine(MachineDescription description) noexcept : description_(std::move(description)) {}

@@ -8,8 +8,8 @@
 
 namespace artifex_devices {
 
-// Small files of /proc, /sys and cgroups. Containers may hide them, which is not an error. A lack of file descriptors
-// or memory is an error, because the process may use the contents for the rest of its life.
+// Small files of /proc, /sys and cgroups. A missing file is not an error: containers may hide it. A lack of file
+// descriptors or memory is an error, because the process may use the contents for the rest of its life.
 
 /// The start of a file, or why it cannot be read.
 struct KernelFile {

@@ -90,7 +90,7 @@ class LiveIoTopology {
 /// The CPUs of this process on a machine that it shares with other processes of its job.
 struct LiveShare {
   CpuSet mine;
-  std::vector<CpuSet> all;  // one entry for each process on the machine, including this one
+  std::vector<CpuSet> all;  // one entry for each process on the machine, including this process
 };
 
 /// Loads the live machine, or a share of it (null: all of it). Throws only if memory runs out.

@@ -6,8 +6,8 @@
 
 namespace artifex_devices {
 
-/// Copies host data to devices. The source has been read when it returns, whatever its alignment and strides
-/// (negative and zero ones too). Throws as Sharding::domains and Storage::allocate.
+/// Copies host data to devices. When it returns, the source has been read. Any alignment and strides are allowed, also
+/// negative strides and 0. Throws as Sharding::domains and Storage::allocate.
 /// `layout` (null: row-major) is the order in which each shard is stored; see stored_layout.
 /// Example: (8, 4) float32 with P('x') over 4 devices makes four shards of (2, 4).
 ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed, LayoutRef layout = nullptr);

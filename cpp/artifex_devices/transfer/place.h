@@ -55,7 +55,7 @@ struct ArrayPlacement {
 /// DeletedArray, TransferGuardError, and InvalidArgument for a layout that does not fit.
 ArrayPlacement plan_placement(const Array& source, const PlacementTarget& target, const PlacementOptions& options);
 
-/// Executes plan_placement(); `options.transport` carries what must come from other processes. Example: an Array that
+/// Executes plan_placement(); `options.transport` carries the data of other processes. Example: an Array that
 /// already has the target's sharding is returned itself.
 ArrayRef place(const ArrayRef& source, const PlacementTarget& target, const PlacementOptions& options = {});
 

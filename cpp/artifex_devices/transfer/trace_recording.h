@@ -23,7 +23,7 @@ struct TraceMemory {
 /// the memory of the devices of one client. Any number may be open at once.
 class TraceRecording final : RecorderSink {
  public:
-  static constexpr size_t kMostEvents = 1'000'000;  // and as many values of memory; further ones are only counted
+  static constexpr size_t kMostEvents = 1'000'000;  // also the limit of memory values; beyond it they are only counted
 
   /// `process`: number of the process for events of threads without a process number.
   TraceRecording(ProcessIndex process, ClientRef client);

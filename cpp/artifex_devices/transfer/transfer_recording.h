@@ -41,7 +41,7 @@ struct TransferLine {
 ///
 /// A transfer counts when it is started, with the bytes of its plan. Reading memory that the host can read is not a
 /// transfer, and neither are the exchanges inside collectives. A process records what its own devices receive.
-/// Example: device_put of 64 bytes to 2 devices that each get half of them: one call of 64 bytes from one line, and one
+/// Example: device_put of 64 bytes to 2 devices that each get 32 bytes: one call of 64 bytes from one line, and one
 /// call of 32 bytes on each of the routes host -> cpu:0 and host -> cpu:1.
 class TransferRecording final : RecorderSink {
  public:

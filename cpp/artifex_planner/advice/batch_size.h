@@ -22,9 +22,9 @@ struct BatchSizeAdvice {
 
 const BatchSizeAdvice& batch_size_advice(HardwareType type) noexcept;
 
-/// Returns how many examples fit into `free_bytes` beside the model state: floor((free_bytes - model_state_bytes) /
-/// bytes_per_example), not below 0. A model, not a measurement. Throws InvalidArgument for negative numbers and
-/// bytes_per_example of 0.
+/// Returns how many examples fit into `free_bytes` together with the model state: floor((free_bytes -
+/// model_state_bytes) / bytes_per_example), not below 0. An estimate, not a measurement. Throws InvalidArgument for
+/// negative numbers and bytes_per_example of 0.
 int64_t max_memory_batch_size(int64_t free_bytes, int64_t bytes_per_example, int64_t model_state_bytes);
 
 struct BatchSizeVerdict {

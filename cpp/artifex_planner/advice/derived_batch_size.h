@@ -23,7 +23,7 @@ struct DerivedBatchSize {
 /// `accelerator` must have a 16-bit peak; all in the catalogue have one.
 DerivedBatchSize derived_batch_size(const Accelerator& accelerator);
 
-/// The accelerator of the catalogue with this name, kind of device or PCI id; nullptr where there is none.
+/// The accelerator of the catalogue with this name, kind of device or PCI id; nullptr if the name is unknown.
 const Accelerator* accelerator_of(std::string_view hardware);
 
 }  // namespace artifex_devices::planner

@@ -33,7 +33,7 @@ struct Roofline {
   std::optional<double> critical_batch(const LayerSizes& layer) const;
 };
 
-/// Throws InvalidArgument unless both are positive and finite.
+/// Throws InvalidArgument unless both numbers are positive and finite.
 Roofline make_roofline(double peak_flops, double memory_bandwidth);
 
 }  // namespace artifex_devices::planner

@@ -19,8 +19,8 @@ namespace artifex_devices::planner {
 ///   cached, warm, memory      bytes that workers copy: with plain stores; past the cache from a source that the last
 ///                             caches hold; past it from memory. Sizes between warm and memory are interpolated by
 ///                             the logarithm of the size.
-///   read, written in runs     additional cost of bytes if only short stretches of them are dense in the source or in
-///                             the destination. Lengths between two of kRunBytes are interpolated as if each stretch
+///   read, written in runs     additional cost of bytes that are dense only in short stretches of the source or of the
+///                             destination. Lengths between two of kRunBytes are interpolated as if each stretch
 ///                             took a fixed time. Stretches from kLongRun bytes on have no additional cost, and
 ///                             stretches from a cache line on have one only if the bytes count as `memory`.
 inline constexpr std::array<int64_t, 4> kRunBytes = {4, 32, 64, 512};

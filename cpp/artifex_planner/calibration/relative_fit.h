@@ -17,7 +17,7 @@ struct RelativeFit {
   std::vector<double> relative_errors;  // of each sample: model / measured - 1
 };
 
-/// The coefficients, none below 0, with the least sum of squares of relative errors (model / measured - 1), so that a
+/// The coefficients, none below 0, with the least sum of squares of relative errors (model / measured - 1): a
 /// microsecond of a short sample counts as much as a millisecond of a long one. By the active sets of Lawson and
 /// Hanson, Solving Least Squares Problems (1974), chapter 23. Throws InvalidArgument for no samples, samples of unequal
 /// length, numbers that are not finite, terms below 0, and seconds and weights that are not above 0. Example: terms {1,

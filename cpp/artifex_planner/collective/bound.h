@@ -32,9 +32,10 @@ void visit_fields(FieldsOf<CollectiveBound> auto& bound, const auto& visit) {
   visit("why_no_estimate", bound.why_no_seconds);
 }
 
-/// For groups of one size that placed_group() supports: the part of a group on each chip or slice must receive what one
-/// device of a group of as many parts must (received_bytes). All-reduce: Patarasuk and Yuan, "Bandwidth optimal
-/// all-reduce algorithms for clusters of workstations", 2009. `alike`: how many groups like each of these a slice has.
+/// For groups of one size that placed_group() supports. If a group has k parts on different chips (or slices), each
+/// part must receive the bytes that one device of a group of k devices must receive (received_bytes). All-reduce:
+/// Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009. `alike`: how many
+/// groups like each of these a slice has.
 CollectiveBound collective_bound(CollectiveOp op, double bytes, const Cluster& cluster,
                                  const std::vector<std::vector<int64_t>>& groups, int64_t alike = 1);
 

@@ -33,9 +33,9 @@ struct MessagesPrice {
   LinkBytes bytes{};
 };
 
-/// Prices all messages at once: in a torus each takes its shortest path along x, then y, then z, and the busiest link
-/// counts; behind switches the busiest chip; in a full mesh the busiest pair; between slices the busiest host, whose
-/// chips share their parts of the network. Copies on one chip take no time in this model.
+/// Estimates the time of all messages at once. In a torus each takes its shortest path along x, then y, then z, and the
+/// busiest link counts. Behind switches the busiest chip counts, in a full mesh the busiest pair, and between slices
+/// the busiest host, because its chips share their parts of the network. Copies on one chip take no time in this model.
 /// Throws Unavailable for rates that are needed and not known, InvalidArgument for ids that are not devices, as errors
 /// of `operation`.
 MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMessage>& messages,

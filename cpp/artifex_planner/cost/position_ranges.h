@@ -15,7 +15,7 @@ struct PositionRange {
 
 /// Whether the range is digits of numbers that are written with digits between these boundaries (1, 2, 2 * 16, ... for
 /// a chip of 2 cores on an axis of 16): adding a member of the range to a number that has 0 there changes these digits
-/// alone, without carry. Groups along such ranges lie in a machine like one another, each somewhere else.
+/// alone, without carry. Groups along such ranges have the same layout in a machine, each at other devices.
 /// Example: {4, 2} is digits between 1, 8, 16, but not between 1, 3, 12.
 bool are_digits(const PositionRange& range, const std::vector<int64_t>& boundaries) noexcept;
 
@@ -30,7 +30,7 @@ struct PositionGroups {
 };
 /// Example: {{2, 4}} below 8 has groups that begin at 0, 1, 2 and 3, with members 0 and 4.
 PositionGroups groups_along(const std::vector<PositionRange>& ranges, int64_t count);
-/// The devices of each group, of those by position.
+/// The devices of each group; `devices` are by position.
 std::vector<std::vector<int64_t>> devices_of(const PositionGroups& groups, const std::vector<int64_t>& devices);
 
 /// The axes of a mesh as ranges of its row-major positions.

@@ -9,7 +9,7 @@
 
 namespace artifex_devices::planner {
 
-/// How requests are served: each replica has tensor x pipeline devices and works on `batch` sequences for each stage.
+/// Configuration of a server: each replica has tensor x pipeline devices and works on `batch` sequences per stage.
 struct InferenceConfig {
   int64_t tensor = 1;
   int64_t pipeline = 1;

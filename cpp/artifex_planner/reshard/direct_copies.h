@@ -17,8 +17,8 @@ struct PlacedEnd {
   std::vector<PlaceId> buffers;  // of each position
 };
 
-/// Each position has a buffer of its own, on a cluster: places as the nearest replica is chosen by, first on the same
-/// host, then in the same slice. Throws InvalidArgument for ids that are not in the cluster.
+/// The buffers of an array on a cluster, one for each position, with the places by which a copy chooses its source: a
+/// replica on the same host, else one in the same slice. Throws InvalidArgument for ids that are not in the cluster.
 PlacedEnd place_on_cluster(const ShardDomains& domains, const std::vector<int64_t>& devices, const Cluster& cluster);
 
 /// Upper bound of the number of direct copies into so many buffers, computed without planning them.

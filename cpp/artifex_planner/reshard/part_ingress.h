@@ -13,8 +13,8 @@ namespace artifex_devices::planner {
 enum class ClusterPart : uint8_t { kChip, kHost, kSlice };
 
 /// The bytes that each chip, host or slice that has any of the devices must receive at least (group_ingress_bytes), in
-/// the order of their first devices. Devices are ids by position. Computed by arithmetic for each part where a mesh is
-/// full slices in order of id, else from what each device holds.
+/// the order of their first devices. Devices are ids by position. Computed by arithmetic for each part if the mesh
+/// consists of full slices in order of id, else from the parts that each device holds.
 std::vector<int64_t> part_ingress_bytes(const ShardDomains& source, const std::vector<int64_t>& source_devices,
                                         const ShardDomains& destination,
                                         const std::vector<int64_t>& destination_devices, const Cluster& cluster,

@@ -31,7 +31,7 @@ struct ReshardRequest {
 /// One step, with its estimated cost or the reason why the cost is unknown.
 struct PlannedReshardStep {
   std::string_view move;  // "copies", or a ReshardMove
-  std::string text;       // what the step does, for tables
+  std::string text;       // description of the step for tables
   int64_t devices = 1;    // in one group
   int64_t bytes_received = 0;
   int64_t busiest_bytes = 0;  // received by the busiest device

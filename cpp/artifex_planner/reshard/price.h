@@ -14,8 +14,9 @@ namespace artifex_devices::planner {
 std::vector<DeviceMessage> permute_messages(const ReshardSequence& sequence, size_t step,
                                             const std::vector<int64_t>& devices);
 
-/// Prices one step of a sequence whose positions are placed on `devices` (ids by position). Groups that are boxes are
-/// priced by the formulas (the slowest group), others by their messages: a ring in the order of the mesh.
+/// Estimates one step of a sequence whose positions are placed on `devices` (ids by position). Groups that are boxes
+/// use the formulas (the slowest group counts); for other groups, the messages of a ring in the order of the mesh
+/// count.
 TransferCost price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
                         const std::vector<int64_t>& devices);
 

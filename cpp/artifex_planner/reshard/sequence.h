@@ -40,7 +40,7 @@ struct ReshardStep {
   int64_t group = 1;              // devices that work together: product of the axes; of a permute all
   int64_t shard_bytes = 0;        // of one device before
   int64_t shard_bytes_after = 0;  // of one device after
-  int64_t bytes_in = 0;           // what the busiest device receives
+  int64_t bytes_in = 0;           // received by the busiest device
 };
 
 /// A sequence of collectives on even shards. Between its steps no shard is larger than the larger of both ends.

@@ -14,9 +14,9 @@ namespace artifex_devices::planner {
 /// mesh of x = 4, y = 2.
 ///
 /// The rule was found by compiling, not by reading XLA: it matches what jax 0.10.2 logs on CPU devices for all pairs of
-/// tests/data/xla_resharding.json, where names and order of axes do not matter. Nothing where a dimension goes from one
-/// number of parts to another and neither divides the other (2 to 3), and the rule finds no gather: for some such pairs
-/// it was wrong. Throws InvalidArgument for lists of unequal length and sizes below 1.
+/// tests/data/xla_resharding.json, where names and order of axes do not matter. Returns none if a dimension goes from
+/// one number of parts to another, neither divides the other (2 to 3), and the rule finds no gather: for some such
+/// pairs the rule was wrong. Throws InvalidArgument for lists of unequal length and sizes below 1.
 std::optional<bool> xla_gathers_everything(int64_t devices, const Dims& source_parts, const Dims& destination_parts);
 
 }  // namespace artifex_devices::planner

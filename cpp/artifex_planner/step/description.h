@@ -83,7 +83,7 @@ void visit_fields(FieldsOf<StepDescription> auto& step, const auto& visit) {
 }
 
 /// Everything that is inconsistent, one text each; empty where step_model() accepts the description. Mistakes in single
-/// tensors come first: operations are checked only where there are none.
+/// tensors come first: operations are checked only if all tensors are correct.
 /// Example: an operation "bd,df->bf" on tensors of shapes (8, 4) and (5, 6): "operation 'up' has 'd' of unequal sizes:
 /// 4 in 'x', 5 in 'w'".
 std::vector<std::string> step_mistakes(const StepDescription& description);

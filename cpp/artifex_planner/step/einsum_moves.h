@@ -29,7 +29,7 @@ struct EinsumMoves {
   std::array<MeshAxes, 2> exchange{};  // all-to-alls of each operand, to the index that is sharded in the result
   std::array<MeshAxes, 2> gather{};    // all-gathers of each operand
   IndexByAxis product = kUnsharded;    // index that each axis shards in the product of one device
-  MeshAxes reduce_scatter = 0;         // partial sums of which each device keeps its part
+  MeshAxes reduce_scatter = 0;         // axes of partial sums; each device needs one part
   MeshAxes all_reduce = 0;             // partial sums that each device needs in full
   MeshAxes exchange_result = 0;        // the result is sharded along another index than it should be
   MeshAxes gather_result = 0;          // the result is sharded, and should not be

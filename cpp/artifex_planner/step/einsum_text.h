@@ -20,7 +20,7 @@ struct EinsumText {
   bool has_letters_only = true;  // no digits or signs
 };
 
-/// Splits "bsd,df->bsf" at the commas and the arrow; spaces do not count. Nothing without an arrow.
+/// Splits "bsd,df->bsf" at the commas and the arrow; spaces do not count. Returns none without an arrow.
 std::optional<EinsumText> parse_einsum(std::string_view text);
 
 }  // namespace artifex_devices::planner

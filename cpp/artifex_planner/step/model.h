@@ -19,7 +19,7 @@ enum class StepRole : uint8_t {
   kGiven        // data or a cache, without a gradient
 };
 
-/// A named array of a step; `count` of them, one for each layer.
+/// A named array of a step, with `count` copies, one for each layer.
 struct StepTensor {
   std::string name;
   Dims shape;

@@ -12,8 +12,8 @@
 
 namespace artifex_devices::planner {
 
-/// The groups of a mesh for each set of its axes (as bits): those that work at once, each kind once; the slowest
-/// counts. Sets that no collective uses may be empty.
+/// The groups of a mesh for each set of its axes (as bits). Groups that work at the same time are listed once per kind;
+/// the slowest counts. Sets that no collective uses may be empty.
 struct StepNetwork {
   std::vector<int64_t> sizes;
   std::vector<std::vector<NodeGroup>> groups;

@@ -52,7 +52,7 @@ void visit_fields(FieldsOf<OfStep<StepProduct>> auto& product, const auto& visit
   visit("seconds", product.part.flops.at(1) / product.plan.hardware.peak(product.part.format));
 }
 
-/// Axes are those of the mesh, as bits.
+/// Axes of the mesh are bits.
 void visit_fields(FieldsOf<OfStep<StepCollective>> auto& collective, const auto& visit) {
   const StepCollective& part = collective.part;
   const StepTensor& tensor = collective.model.tensors[static_cast<size_t>(part.tensor)];
@@ -110,7 +110,7 @@ void visit_fields(FieldsOf<SuggestedStep> auto& suggested, const auto& visit) {
   visit("plan", OfStep<PlannedStep>{option.plan, option.plan, suggested.model});
 }
 
-/// What a search found, with its options explained.
+/// The result of a search, with its options explained.
 struct SuggestedSteps {
   const Suggestions& found;
   const ExplainedSuggestions& explained;

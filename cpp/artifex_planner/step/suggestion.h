@@ -35,7 +35,7 @@ struct Suggestions {
   std::vector<Suggested> best;                 // options that fit in memory
   std::optional<Suggested> fastest_too_large;  // fastest option that does not fit
   std::optional<Suggested> smallest;           // option with the least memory
-  double largest_batch = 0;                    // where nothing fits: largest batch with which some option does
+  double largest_batch = 0;                    // if no option fits: largest batch with which one would fit
   int64_t possible = 0;                        // options with rules that fit and known costs of all collectives
   int64_t too_large = 0;                       // possible options that do not fit in memory
   int64_t without_network = 0;                 // options with groups that are not boxes of the cluster

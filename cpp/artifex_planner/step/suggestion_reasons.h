@@ -49,7 +49,7 @@ struct ExplainedSuggestions {
   std::optional<ExplainedSuggestion> smallest;   // where nothing fits, unless it is `too_large`
 };
 
-/// Plans what a search found, and explains the order.
+/// Plans the options that a search found, and explains their order.
 ExplainedSuggestions explain_suggestions(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space,
                                          const Suggestions& found);
 

@@ -64,7 +64,7 @@ struct StepMemory {
   BatchAmount optimizer;
   BatchAmount activations;           // kept for the backward pass
   BatchAmount given;                 // data and caches
-  std::vector<BatchAmount> working;  // of each product: gathered operands, those that are not kept, and the result
+  std::vector<BatchAmount> working;  // for each product: gathered operands, operands that are not kept, the result
   /// All but `working`.
   BatchAmount kept() const noexcept;
   double working_at(double scale) const noexcept;

@@ -187,7 +187,8 @@ std::string training_mistakes(const TransformerShape& model, const TrainingConfi
 /// Whether there are no mistakes, without texts.
 bool is_consistent(const TransformerShape& model, const TrainingConfig& config, int64_t devices) noexcept;
 
-/// Layers of each virtual stage: as equal as they can be; the last and the first have one fewer before others have.
+/// Layers of each virtual stage, as equal as possible. If some stages must have one layer less, the last and the first
+/// are chosen before other stages.
 /// Example: 126 layers on 16 stages: 7, 8 x 14, 7 (Llama 3 405B, arXiv:2407.21783, section 3.3.2).
 std::vector<int64_t> stage_layers(int64_t layers, int64_t stages);
 

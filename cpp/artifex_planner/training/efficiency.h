@@ -12,7 +12,7 @@
 
 namespace artifex_devices::planner {
 
-/// What keeps hardware from its published rates. Each factor is one number; a fraction is between 0 and 1.
+/// Reasons why hardware is slower than its published rates. Each factor is one number; a fraction is between 0 and 1.
 enum class Factor : uint8_t {
   kMatmul,             // fraction of the peak that large 16-bit products reach
   kMatmulFloat8,       // the same for 8-bit products
@@ -99,7 +99,7 @@ struct ProductRates {
 };
 double product_seconds(double m, double n, double k, const ProductRates& rates, const Efficiency& efficiency) noexcept;
 
-/// The fraction of a bandwidth that a message of so many bytes reaches: full x bytes / (bytes + lost), where lost =
+/// The fraction of a bandwidth that a message of `bytes` bytes reaches: full x bytes / (bytes + lost), where lost =
 /// half x sqrt(2 bytes / (bytes + half)). Messages of `half` bytes lose half of the rate. Smaller ones lose fewer
 /// bytes, because libraries send them in fewer and smaller chunks: 8 A100 and 8 H200 from 1 MiB to 16 GiB [S12] have
 /// this form.

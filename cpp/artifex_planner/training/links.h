@@ -50,8 +50,8 @@ class TrainingLinks {
   double seconds(CollectiveOp op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency,
                  bool sharp = false);
   /// Seconds in which each device sends tokens to their experts, `bytes` of them with a copy for each of the `copies`
-  /// experts of a token. Between nodes a node is sent a token once, whose copies then go over the links inside, at the
-  /// same time (DeepSeek-V3, arXiv:2412.19437, section 3.2.2); or all copies are sent apart, where that is faster.
+  /// experts of a token. Each token is sent to a node once, and copied over the links inside the node at
+  /// the same time (DeepSeek-V3, arXiv:2412.19437, section 3.2.2), or all copies are sent separately if that is faster.
   double expert_seconds(double bytes, const TokenRoutes& routes, int64_t devices, int64_t stride,
                         const Efficiency& efficiency);
   /// Seconds of one message from each device to the one `stride` ids on.

@@ -37,7 +37,7 @@ struct LocalParameters {
   double operator[](TensorKind kind) const noexcept { return counts[static_cast<size_t>(kind)]; }
   double total() const noexcept;
   void add(const LocalParameters& other, double times) noexcept;
-  /// Bytes outside of routed experts (dense) and inside of them.
+  /// Bytes outside of routed experts (dense) and inside (experts).
   struct Bytes {
     double dense = 0;
     double experts = 0;
@@ -91,7 +91,7 @@ StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config,
 inline bool sends_gradients_at_once(const TrainingConfig& config) noexcept {
   return config.offload_optimizer && config.zero >= 2;
 }
-/// Each part is rounded to whole bytes, so that searches and plans add up the same numbers.
+/// Rounds each part to whole bytes, because searches and plans must add up the same numbers.
 StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept;
 /// Bytes of activations that a stage holds at the same time without offloading.
 double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
@@ -108,8 +108,8 @@ struct TrainingHardware {
 /// Errors about unknown rates name `operation`.
 TrainingHardware training_hardware(const Cluster& cluster, std::string_view operation = "plan_training");
 
-/// Bytes of one device of a stage in the memory of its host: optimizer state and gradients of what the device updates
-/// (ZeRO-Offload, arXiv:2101.06840), and activations that wait for the backward pass.
+/// Bytes of one device of a stage in the memory of its host: optimizer state and gradients of the parameters that the
+/// device updates (ZeRO-Offload, arXiv:2101.06840), and activations for the backward pass.
 double offloaded_bytes(const StageHolds& holds, const TrainingConfig& config) noexcept;
 
 /// Bytes in the memory of the fullest host, given the bytes of one device of each stage. Hosts have consecutive
@@ -117,8 +117,8 @@ double offloaded_bytes(const StageHolds& holds, const TrainingConfig& config) no
 /// stages of 4 devices, with 3 and 1 bytes per device, use 3 x 4 + 1 x 4 = 16 bytes on a host of 8 devices.
 int64_t fullest_host(const std::vector<double>& stages, const TrainingConfig& config, const TrainingHardware& hardware);
 
-/// The nearest whole number of bytes, halves upwards; at most 2^60, so that a few of them can be added. `bytes` is not
-/// negative. Searches round so often that std::llround, which is a call, takes too long.
+/// The nearest whole number of bytes, halves upwards; at most 2^60, because a few such numbers are added. `bytes` is
+/// not negative. Searches round so often that std::llround, which is a call, takes too long.
 constexpr int64_t whole_bytes(double bytes) noexcept {
   if (bytes < 0x1p52) return static_cast<int64_t>(bytes + 0.5);  // larger numbers have no fraction
   return static_cast<int64_t>(bytes < 0x1p60 ? bytes : 0x1p60);

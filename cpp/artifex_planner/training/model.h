@@ -15,7 +15,7 @@ struct LayerProduct {
   double inner = 0;
   double columns = 0;
   Split split = Split::kNone;
-  int64_t most_ways = 0;  // columns are replicated beyond so many ways; 0: any number
+  int64_t most_ways = 0;  // maximum ways; beyond it columns are replicated; 0: no limit
   int64_t ways(int64_t tensor) const noexcept {
     if (split == Split::kNone) return 1;
     return most_ways > 0 && most_ways < tensor ? most_ways : tensor;
@@ -48,8 +48,8 @@ struct TrainingModel {
 /// Checks the shape and derives the rest. Throws InvalidArgument for shapes that do not fit.
 TrainingModel training_model(const TransformerShape& shape);
 
-/// Products of attention that one token has with all tokens it sees, averaged over the layers: tokens of a sequence, or
-/// of the window in layers with one; with `is_causal` half of them.
+/// Products of attention that one token has with all tokens it sees, averaged over the layers. A token sees its
+/// sequence, or the window in layers that have a window; with `is_causal` half of it.
 double attended_tokens(const TrainingModel& model, double sequence, bool is_causal) noexcept;
 
 /// FLOPs of so many sequences in one training step as publications count them (PaLM, appendix B, arXiv:2204.02311): 6

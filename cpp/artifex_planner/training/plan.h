@@ -9,7 +9,7 @@
 
 namespace artifex_devices::planner {
 
-/// One pipeline stage of a plan: bytes and parameters of each of its devices.
+/// One pipeline stage of a plan: bytes and parameters per device.
 struct TrainingStage {
   int64_t layers = 0;
   int64_t parameters = 0;  // before ZeRO shards them

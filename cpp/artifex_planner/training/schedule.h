@@ -36,9 +36,9 @@ struct PipelineShape {
 };
 
 /// Runs a pipeline by its schedule: each stage does its passes in the schedule's order (Narayanan et al. 2021,
-/// arXiv:2104.04473), each when its input is there. Messages take no time. Throws InvalidArgument for stages without
-/// seconds, for an interleaved schedule whose microbatches are not a multiple of the stages, and for more than 2^20
-/// passes. Example: 4 equal stages and 8 microbatches of 3 s finish after 33 s: 24 s of work and a bubble of 3/8.
+/// arXiv:2104.04473), each as soon as its input has arrived. Messages take no time. Throws InvalidArgument for stages
+/// without seconds, for an interleaved schedule whose microbatches are not a multiple of the stages, and for more than
+/// 2^20 passes. Example: 4 equal stages and 8 microbatches of 3 s finish after 33 s: 24 s of work and a bubble of 3/8.
 std::vector<PipelineTask> pipeline_timeline(const PipelineShape& shape);
 
 }  // namespace artifex_devices::planner

@@ -140,8 +140,8 @@ struct ShapeParameters {
   int64_t prediction = 0;     // layers of multi-token prediction, in no other number here
   int64_t dense_layers = 0;   // number of layers without experts
   int64_t expert_layers = 0;  // number of layers with experts
-  int64_t dense_layer = 0;    // elements of one; 0 if the model has none
-  int64_t expert_layer = 0;   // elements of one; 0 where there are no experts
+  int64_t dense_layer = 0;    // elements of one dense layer; 0 without dense layers
+  int64_t expert_layer = 0;   // elements of one layer with experts; 0 without experts
   int64_t total() const { return embedding + layers + final_norm + head; }
 };
 void visit_fields(FieldsOf<ShapeParameters> auto& sums, const auto& visit) {

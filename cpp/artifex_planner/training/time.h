@@ -51,8 +51,8 @@ void visit_fields(FieldsOf<TrainingSeconds> auto& seconds, const auto& visit) {
   visit("total", seconds.total());
 }
 
-/// Seconds of a step. Stages run at once; the slowest sets the pace, and the bubble is the time for which it waits
-/// ((p - 1) / v microbatches where stages are equal; Narayanan et al. 2021, arXiv:2104.04473). Throws Unavailable for a
+/// Seconds of a step. Stages run in parallel; the slowest sets the pace, and the bubble is the time that it waits
+/// ((p - 1) / v microbatches if stages are equal; Narayanan et al. 2021, arXiv:2104.04473). Throws Unavailable for a
 /// format without a published peak, and InvalidArgument where ranks are not a box of the cluster.
 TrainingSeconds training_seconds(const TrainingModel& model, const TrainingConfig& config,
                                  const TrainingHardware& hardware, TrainingLinks& links, const Efficiency& efficiency);

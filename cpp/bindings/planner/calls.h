@@ -16,7 +16,7 @@ namespace artifex_devices::planner::bindings {
 
 namespace py = pybind11;
 
-/// A function of Python that a computation without the GIL calls with what is done; empty for None.
+/// A Python function that a computation without the GIL calls with its progress; empty for None.
 inline std::function<void(int64_t)> progress_report(const py::object& progress) {
   if (progress.is_none()) return {};
   return [progress = progress.ptr()](int64_t done) {

@@ -24,7 +24,7 @@
 
 namespace artifex_devices::planner::bindings {
 
-/// The value of an enumeration with this name, which is that of the argument or field `key`.
+/// The enumeration value with this name. `key` is the argument or field that names it.
 template <class Kind>
 Kind kind_named(std::string_view key, std::string_view name) {
   std::optional<Kind> kind;

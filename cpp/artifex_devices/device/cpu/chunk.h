@@ -34,7 +34,7 @@ struct ChunkPages {
 /// 2 MiB from which small blocks of any class are cut, front to back.
 struct Chunk {
   std::byte* data = nullptr;
-  int64_t cut = 0;                    // bytes from the front that are divided into blocks
+  int64_t cut = 0;                    // bytes at the beginning that are divided into blocks
   int64_t in_use = 0;                 // blocks with users
   std::unique_ptr<ChunkPages> pages;  // of pinned memory
   Chunk* next = nullptr;

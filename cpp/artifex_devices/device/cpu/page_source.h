@@ -31,7 +31,7 @@ class PageSource {
   std::shared_ptr<void> preallocate(int64_t bytes, std::string_view operation);
   bool is_preallocated(const std::byte* data) noexcept;
   struct Preallocated {
-    int64_t bytes = 0;  // without the free ones of which no owner is left
+    int64_t bytes = 0;  // without free bytes whose owners are all gone
     int64_t free_bytes = 0;
   };
   Preallocated preallocated() noexcept;

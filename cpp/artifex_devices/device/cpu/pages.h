@@ -15,7 +15,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-// System calls for pages. None of them keeps state, throws, or takes a lock.
+// System calls for pages, without state, exceptions or locks.
 namespace artifex_devices {
 
 inline constexpr int64_t kPage = 4096;

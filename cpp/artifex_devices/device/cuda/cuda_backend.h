@@ -9,7 +9,7 @@
 
 namespace artifex_devices {
 
-/// What is known of CUDA in this process. It never creates a context.
+/// State of CUDA in this process, found without creating a context.
 struct CudaReport {
   bool is_usable = false;
   std::string library;     // that was loaded

@@ -62,7 +62,7 @@ class CudaMemory final : public MemorySpace {
   bool divides_regions() const noexcept {
     return allocator_ == AllocatorKind::kDefault || allocator_ == AllocatorKind::kBfc;
   }
-  /// Allocates memory from the driver; returns 0 if the driver has none.
+  /// Allocates memory from the driver; returns 0 if the driver has no memory left.
   uint64_t take_from_driver(int64_t bytes);
   void give_to_driver(uint64_t address) noexcept;
   uint64_t take_from_regions(int64_t bytes);

@@ -16,9 +16,9 @@ class StridedLaunches {
  public:
   explicit StridedLaunches(const Driver& driver) : driver_(driver) {}
 
-  /// Collects a copy; launches those of its GPU when they are enough for one kernel.
+  /// Collects a copy; launches the copies of its GPU once there are enough for one kernel.
   void add(const LoopNest& nest, const Gpu& gpu);
-  /// Launches all that are collected.
+  /// Launches all collected copies.
   void launch_all();
 
  private:
