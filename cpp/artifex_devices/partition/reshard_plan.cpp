@@ -86,7 +86,7 @@ void ReshardPlan::plan_destinations(bool copies_all) {
           "does",
           i.number(), tile.number(), destination_.grid().tiles() - 1);
     }
-    if (has_replicas) turns_.push_back(seen[tile]++);
+    if (has_replicas) earlier_with_tile_.push_back(seen[tile]++);
     const IndexDomain box = destination_.domain(tile);
     const int64_t bytes = box.volume() * itemsize_;
     if (bytes == 0) continue;
@@ -154,22 +154,22 @@ PlaceId ReshardPlan::nearest(TileId tile, PlaceId destination) const {
       narrow(&BufferPlace::device)) {
     return *begin;
   }
-  return end - begin == 1 ? *begin : begin[turn(tile, destination) % (end - begin)];
+  return end - begin == 1 ? *begin : begin[reader_index(tile, destination) % (end - begin)];
 }
 
-int64_t ReshardPlan::turn(TileId tile, PlaceId destination) const {
+int64_t ReshardPlan::reader_index(TileId tile, PlaceId destination) const {
   const TileId destination_tile = destination_places_[destination].tile;
   int64_t readers = 1;
-  int64_t turn = 0;
+  int64_t reader = 0;
   for (int64_t d = 0; d < source_.shape().size(); ++d) {
     const int64_t cut = source_.grid().tile_coordinate(tile, d);
     const int64_t chunk = destination_.shard_shape()[d];
     const int64_t first = source_.begin(d, cut) / chunk;
     const int64_t last = (source_.begin(d, cut + 1) - 1) / chunk;
     readers *= last - first + 1;
-    turn = turn * (last - first + 1) + destination_.grid().tile_coordinate(destination_tile, d) - first;
+    reader = reader * (last - first + 1) + destination_.grid().tile_coordinate(destination_tile, d) - first;
   }
-  return turns_[destination] * readers + turn;
+  return earlier_with_tile_[destination] * readers + reader;
 }
 
 std::array<int64_t, kLinks> ReshardPlan::bytes_by_link() const {

@@ -119,17 +119,17 @@ class ReshardPlan {
   void plan_destinations(bool copies_all);
   void check_sources(PlaceId destination) const;
   PlaceId nearest(TileId tile, PlaceId destination) const;
-  int64_t turn(TileId tile, PlaceId destination) const;
+  int64_t reader_index(TileId tile, PlaceId destination) const;
 
   ShardDomains source_;
   ShardDomains destination_;
   BufferPlaces source_places_;
   BufferPlaces destination_places_;
   int64_t itemsize_;
-  Dims tile_strides_;                 // from a source tile to the next one in each sharded dimension
-  std::vector<PlaceId> order_;        // source buffers by tile, and within a tile by host, process, arena and device
-  IdVector<TileId, int64_t> first_;   // index in order_ of the first buffer of each tile
-  IdVector<PlaceId, int64_t> turns_;  // by destination: number of earlier destinations with the same tile
+  Dims tile_strides_;                // from a source tile to the next one in each sharded dimension
+  std::vector<PlaceId> order_;       // source buffers by tile, and within a tile by host, process, arena and device
+  IdVector<TileId, int64_t> first_;  // index in order_ of the first buffer of each tile
+  IdVector<PlaceId, int64_t> earlier_with_tile_;  // by destination: earlier destinations with the same tile
   IdVector<PlaceId, bool> is_copied_;
   std::vector<std::pair<PlaceId, PlaceId>> reused_;
   int64_t bytes_reused_ = 0;

@@ -63,20 +63,21 @@ std::string page_lock_trouble() {
 }
 
 /// Held while pages of a chunk are locked or unlocked.
-class PageLocks::Turn {
+class PageLocks::ChunkGuard {
  public:
   /// Waits until no other thread holds it.
-  Turn(GuardedLists& lists, const Chunk& chunk) noexcept : lists_(lists), pages_(*chunk.pages) {
+  ChunkGuard(GuardedLists& lists, const Chunk& chunk) noexcept : lists_(lists), pages_(*chunk.pages) {
     while (!begin()) std::this_thread::yield();
   }
   /// This thread holds it already.
-  Turn(GuardedLists& lists, const Chunk& chunk, std::adopt_lock_t) noexcept : lists_(lists), pages_(*chunk.pages) {}
-  ~Turn() {
+  ChunkGuard(GuardedLists& lists, const Chunk& chunk, std::adopt_lock_t) noexcept
+      : lists_(lists), pages_(*chunk.pages) {}
+  ~ChunkGuard() {
     const auto lists = lists_.lock();
     pages_.is_busy = false;
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  ChunkGuard(const ChunkGuard&) = delete;
+  ChunkGuard& operator=(const ChunkGuard&) = delete;
 
  private:
   bool begin() noexcept {
@@ -89,7 +90,7 @@ class PageLocks::Turn {
 };
 
 int PageLocks::lock_in_chunk(const Block& block, const Chunk& chunk) noexcept {
-  const Turn turn(lists_, chunk);
+  const ChunkGuard guard(lists_, chunk);
   ChunkPages::Set& is_locked = chunk.pages->locked;
   const auto [first, end] = pages_of(chunk, block.data_, block.capacity_);
   for (size_t page = first; page < end; ++page) {
@@ -120,7 +121,7 @@ int64_t PageLocks::unlock_unused() noexcept {
   int64_t bytes = 0;
   ChunkPages::Set unused;
   while (const Chunk* chunk = begin_unlocking(unused)) {
-    const Turn turn(lists_, *chunk, std::adopt_lock);  // new users of these pages wait for its end
+    const ChunkGuard guard(lists_, *chunk, std::adopt_lock);  // new users of these pages wait for its end
     for (size_t page = 0; page < ChunkPages::kPages; ++page) {
       if (unused[page]) unlock_pages(chunk->data + static_cast<int64_t>(page) * kPage, kPage);
     }

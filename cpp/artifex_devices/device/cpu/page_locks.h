@@ -9,8 +9,8 @@
 namespace artifex_devices {
 
 /// Locks the pages of a pinned arena in RAM, and counts them. Pages of cached blocks stay locked until other blocks
-/// need them. Threads that lock pages of one chunk take turns here. Other threads then need not wait under the arena's
-/// lock. Thread-safe.
+/// need them. Threads that lock pages of one chunk wait for each other here, so other threads need not wait under the
+/// arena's lock. Thread-safe.
 class PageLocks {
  public:
   explicit PageLocks(GuardedLists& lists) : lists_(lists) {}
@@ -30,10 +30,10 @@ class PageLocks {
   int64_t locked_in_use() const noexcept { return locked_in_use_.load(std::memory_order_relaxed); }  // of blocks
 
  private:
-  class Turn;
+  class ChunkGuard;
   int try_lock(Block& block, const Chunk* chunk) noexcept;  // both return 0 or the error number
   int lock_in_chunk(const Block& block, const Chunk& chunk) noexcept;
-  /// Begins a turn on a chunk that has unused pages; returns null if none has.
+  /// Marks a chunk with unused pages as busy and returns it, or null if no chunk has any.
   const Chunk* begin_unlocking(ChunkPages::Set& unused) noexcept;
   int64_t unlock_unused() noexcept;
 
