@@ -2,6 +2,7 @@
 """Configuration of Sphinx: `make docs` builds the documentation site into build/docs."""
 
 import enum
+import inspect
 import re
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from sphinx.domains.python import PyXRefRole  # noqa: E402
 from sphinx.ext import napoleon  # noqa: E402
 from sphinx.ext.autodoc import PropertyDocumenter  # noqa: E402
 from sphinx.util.docutils import SphinxRole  # noqa: E402
+from sphinx.util.inspect import signature as sphinx_signature  # noqa: E402
+from sphinx.util.inspect import stringify_signature  # noqa: E402
 
 origin = subprocess.run(["git", "-C", DOCS, "remote", "get-url", "origin"], capture_output=True, text=True, check=False)
 # A site that is built in a clone of a public repository links to it.
@@ -103,6 +106,8 @@ def find_signature(app, what, name, value, options, signature, returns):
         return "", None
     if what == "class" and vars(_core).get(value.__name__) is value and f"{value.__name__}.__init__" in definitions():
         return signature_of(f"{value.__name__}.__init__")[0], None
+    if what == "class" and inspect.isfunction(vars(value).get("__init__")):  # autodoc would take that of a bound base
+        return stringify_signature(sphinx_signature(value.__init__, True), show_return_annotation=False), None
     path = ".".join(name.split(".")[-2:]) if what == "method" else name.rpartition(".")[2]
     if what not in ("function", "method") or not (is_bound(value) or (path in definitions() and what == "method")):
         return None

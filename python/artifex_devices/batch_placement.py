@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._core import Array, Sharding, internal
 from artifex_devices._placement.device_put import device_put
+from artifex_devices._placement.target import TargetTree
 from artifex_devices._tree.prefix import per_leaf
 from artifex_devices.layout import Format
 
@@ -16,7 +17,7 @@ __all__ = ["batch_share", "place_batch"]
 add_public_lookup(__name__)
 
 
-def place_batch(operation: str, batch: object, target: object) -> PyTree:
+def place_batch(operation: str, batch: Tree, target: TargetTree) -> PyTree:
     """Places a batch by device_put, except that each process gives its own part of ndarrays that span processes.
 
     Sends no messages unless `exchanges_sizes`; without them it can run concurrently with other work, as prefetching
@@ -47,7 +48,7 @@ def place_batch(operation: str, batch: object, target: object) -> PyTree:
     return tree_util.tree_unflatten(structure, placed)
 
 
-def exchanges_sizes(operation: str, batch: object, target: object) -> bool:
+def exchanges_sizes(operation: str, batch: Tree, target: TargetTree) -> bool:
     """Returns whether place_batch of these makes the processes exchange the sizes of their parts.
 
     It does for ndarrays on a sharding with `uneven="last-short"` that spans processes.
@@ -62,7 +63,7 @@ def exchanges_sizes(operation: str, batch: object, target: object) -> bool:
     return any(not isinstance(x, Array) and needs_agreement(place) for x, place in zip(leaves, places, strict=True))
 
 
-def _places(operation: str, batch: object, target: object, count: int) -> list[Any]:
+def _places(operation: str, batch: Tree, target: TargetTree, count: int) -> list[Any]:
     """Returns the targets of `count` leaves."""
     from artifex_devices._placement.target import PLACES
 

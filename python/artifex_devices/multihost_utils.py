@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_str, check_type, failure
 from artifex_devices._base.digest import digest_of
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Client, Mesh, NamedSharding, PartitionSpec, internal
@@ -44,7 +44,7 @@ add_public_lookup(__name__)
 _TEXT_BYTES = 2048  # of each text in errors about values that differ
 
 
-def process_allgather(in_tree: object, tiled: bool = False) -> PyTree:
+def process_allgather(in_tree: Tree, tiled: bool = False) -> PyTree:
     """Gathers the values of all processes.
 
     Args:
@@ -99,7 +99,7 @@ def process_allgather(in_tree: object, tiled: bool = False) -> PyTree:
     return tree_util.tree_unflatten(structure, done)
 
 
-def broadcast_one_to_all(in_tree: object, is_source: bool | None = None) -> PyTree:
+def broadcast_one_to_all(in_tree: Tree, is_source: bool | None = None) -> PyTree:
     """Sends the values of one process to all processes.
 
     Args:
@@ -172,7 +172,7 @@ def sync_global_devices(name: str) -> None:
         )
 
 
-def assert_equal(in_tree: object, fail_message: str = "") -> None:
+def assert_equal(in_tree: Tree, fail_message: str = "") -> None:
     """Raises AssertionError, in every process, unless all have the same tree of values.
 
     Args:

@@ -124,7 +124,7 @@ def tree_leaves(tree: Tree, is_leaf: IsLeaf | None = None) -> list[PyTree]:
     return flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: object, is_leaf: IsLeaf | None = None) -> PyTreeDef:
+def tree_structure(tree: Tree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
     """Returns the structure of a tree; arguments and errors as of tree_flatten."""
     return flatten(tree, is_leaf)[1]
 
@@ -188,7 +188,7 @@ def _flatten_rest(operation: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> 
 
 
 def tree_flatten_with_path(
-    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: Tree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath[Any], PyTree]], PyTreeDef]:
     """Flattens a tree as tree_flatten does, each leaf with its path: a tuple of keys that `keystr` formats.
 
@@ -211,7 +211,7 @@ def tree_flatten_with_path(
 
 
 def tree_leaves_with_path(
-    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: Tree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath[Any], PyTree]]:
     """Returns paths and leaves of a tree; arguments and errors as of tree_flatten_with_path."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
@@ -219,7 +219,7 @@ def tree_leaves_with_path(
 
 def tree_map_with_path(
     f: Callable[..., Any],
-    tree: object,
+    tree: Tree,
     *rest: Tree,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
@@ -277,7 +277,7 @@ def tree_reduce(
 
 def tree_reduce_associative(
     operation: Callable[[PyTree, PyTree], PyTree],
-    tree: object,
+    tree: Tree,
     *,
     identity: object = UNSPECIFIED,
     is_leaf: IsLeaf | None = None,
@@ -301,12 +301,12 @@ def tree_reduce_associative(
     return halves(0, len(leaves)) if leaves else identity
 
 
-def tree_all(tree: object, *, is_leaf: IsLeaf | None = None) -> bool:
+def tree_all(tree: Tree, *, is_leaf: IsLeaf | None = None) -> bool:
     """Returns whether all leaves are true."""
     return all(flatten(tree, is_leaf)[0])
 
 
-def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: object) -> PyTree:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Tree) -> PyTree:
     """Returns the inner tree of outer trees for an outer tree of inner trees.
 
     Args:

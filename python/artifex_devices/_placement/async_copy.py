@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from artifex_devices._base.checks import check_number, failure, wrong_type
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._base.public_path import public
 from artifex_devices._core import Array
 from artifex_devices._core.internal import HostLeaf, copy_to_host
@@ -149,7 +149,7 @@ class TreeHostCopy(HostCopy):
 register_pytree_node(TreeHostCopy, lambda copy: ((copy.tree(),), None), lambda _, children: children[0])
 
 
-def copy_to_host_async(x: object) -> HostCopy:
+def copy_to_host_async(x: Tree) -> HostCopy:
     """Starts to copy a tree of Arrays to the host, and returns at once.
 
     Memory is allocated in the call; the library's workers gather an Array of several buffers. The values are cached

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from artifex_devices import tree_util
 from artifex_devices._base.checks import MAX_DIMENSIONS, bounded_list, check_callable, check_type, failure
 from artifex_devices._base.clearable_cache import clearable_cache
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, NamedSharding, Sharding, internal
 from artifex_devices._core.internal import array_from_callback, array_from_parts
 from artifex_devices._placement.device_put import device_put
-from artifex_devices._placement.target import PLACES, Target, resolve_target, sharding_for, sharding_of_new
+from artifex_devices._placement.target import PLACES, Target, TargetTree, resolve_target, sharding_for, sharding_of_new
 from artifex_devices._runtime.scopes import transfer_guard_host_to_device
 from artifex_devices._tree.prefix import per_leaf
 from artifex_devices.layout import Format
@@ -113,7 +113,7 @@ def make_array_from_callback(
     return array_from_callback(operation, shape, target, lambda index: data_callback(index), dtype)
 
 
-def make_array_from_process_local_data(sharding: object, local_data: object, global_shape: object = None) -> PyTree:
+def make_array_from_process_local_data(sharding: TargetTree, local_data: Tree, global_shape: object = None) -> PyTree:
     """Builds Arrays from the data of each process.
 
     In each dimension the data is either the full extent (equal in all processes), or the parts of this process's
@@ -169,7 +169,7 @@ def make_array_from_process_local_data(sharding: object, local_data: object, glo
         raise
 
 
-def _check_shapes(operation: str, sharding: object, local_data: object) -> None:
+def _check_shapes(operation: str, sharding: TargetTree, local_data: Tree) -> None:
     """Raises the error of device_put for a shape that a sharding does not fit, with the name of this operation."""
     places = per_leaf(operation, "sharding", sharding, local_data, PLACES, is_checked=False)
     for i, (name, leaf, _) in enumerate(_with_shapes(operation, local_data, None)):
@@ -178,7 +178,7 @@ def _check_shapes(operation: str, sharding: object, local_data: object) -> None:
             _process_parts(place, np.shape(leaf), f"{operation}: leaf {name}" if name else operation)
 
 
-def _from_all_processes(operation: str, sharding: object, local_data: object, global_shape: object) -> Any:
+def _from_all_processes(operation: str, sharding: TargetTree, local_data: Tree, global_shape: object) -> Any:
     treedef = tree_util.tree_structure(local_data)
     places = per_leaf(operation, "sharding", resolve_target(operation, sharding), local_data, PLACES)
     arrays = []
@@ -190,7 +190,7 @@ def _from_all_processes(operation: str, sharding: object, local_data: object, gl
     return tree_util.tree_unflatten(treedef, arrays)
 
 
-def _with_shapes(operation: str, local_data: object, global_shape: object) -> list[tuple[str, Any, Any]]:
+def _with_shapes(operation: str, local_data: Tree, global_shape: object) -> list[tuple[str, Any, Any]]:
     """Returns (path, leaf, global shape or None) for each leaf."""
     found = tree_util.tree_flatten_with_path(local_data)[0]
     if _is_shape(global_shape):

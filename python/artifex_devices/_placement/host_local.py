@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices import tree_util
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array, Mesh, NamedSharding, PartitionSpec, internal
 from artifex_devices._placement.construct import array_from_local_data, make_array_from_single_device_arrays
@@ -21,7 +21,7 @@ def spans_processes(leaf: object) -> bool:
     return isinstance(leaf, Array) and len({device.process_index for device in leaf.sharding.device_set}) > 1
 
 
-def host_local_array_to_global_array(local_inputs: object, global_mesh: Mesh, pspecs: object) -> PyTree:
+def host_local_array_to_global_array(local_inputs: Tree, global_mesh: Mesh, pspecs: PartitionSpec | Tree) -> PyTree:
     """Converts local data of each process to global Arrays, whose parts on its devices are that data.
 
     Args:
@@ -61,7 +61,7 @@ def host_local_array_to_global_array(local_inputs: object, global_mesh: Mesh, ps
     return _map(operation, convert, local_inputs, pspecs)
 
 
-def global_array_to_host_local_array(global_inputs: object, global_mesh: Mesh, pspecs: object) -> PyTree:
+def global_array_to_host_local_array(global_inputs: Tree, global_mesh: Mesh, pspecs: PartitionSpec | Tree) -> PyTree:
     """Converts global Arrays to Arrays of this process, from the parts that are on its devices.
 
     Args:
@@ -119,7 +119,7 @@ def _wrong_type(where: str, value: object, expected: str, fix: str) -> TypeError
     return TypeError(f"{where} is of type {type(value).__name__}; expected {expected}, got {safe_repr(value)}; {fix}")
 
 
-def _map(operation: str, convert: Callable[..., Any], tree: object, pspecs: object) -> PyTree:
+def _map(operation: str, convert: Callable[..., Any], tree: object, pspecs: PartitionSpec | Tree) -> PyTree:
     """Maps convert(leaf, spec, name) over the leaves of a tree."""
 
     def is_leaf(node: object) -> bool:

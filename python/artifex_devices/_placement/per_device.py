@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._base.checks import check_sequence, failure, wrong_type, wrong_value
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._core import Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._core.internal import array_from_parts
 from artifex_devices._placement.device_put import device_put
@@ -81,7 +81,7 @@ def device_put_sharded(sharded_values: Sequence[PyTree], devices: Sequence[Devic
     return tree_unflatten(treedef, stacked)
 
 
-def device_put_replicated(x: object, devices: Sequence[Device]) -> PyTree:
+def device_put_replicated(x: Tree, devices: Sequence[Device]) -> PyTree:
     """Puts a value on each device and stacks the copies along a new first dimension.
 
     Devices that share memory share one copy of the bytes.

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from artifex_devices._base.checks import wrong_type
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._tree.flatten import IsLeaf, flatten
 from artifex_devices._tree.keys import keystr
 from artifex_devices._tree.mismatch import explain, mismatches
 
 
-def broadcast_prefix(prefix_tree: object, full_tree: object, is_leaf: IsLeaf | None = None) -> list[PyTree]:
+def broadcast_prefix(prefix_tree: Tree, full_tree: Tree, is_leaf: IsLeaf | None = None) -> list[PyTree]:
     """Returns the leaves of a prefix, each repeated for all leaves of its subtree of the full tree.
 
     Args:
@@ -41,7 +41,7 @@ def broadcast_prefix(prefix_tree: object, full_tree: object, is_leaf: IsLeaf | N
     return [leaf for leaf, subtree in zip(leaves, subtrees, strict=True) for _ in flatten(subtree)[0]]
 
 
-def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf | None = None) -> PyTree:
+def tree_broadcast(prefix_tree: Tree, full_tree: Tree, is_leaf: IsLeaf | None = None) -> PyTree:
     """Replaces the leaves of the full tree by the leaves of the prefix; takes the arguments of broadcast_prefix.
 
     Raises:
@@ -57,7 +57,7 @@ def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf | Non
 
 
 def prefix_errors(
-    prefix_tree: object, full_tree: object, is_leaf: IsLeaf | None = None
+    prefix_tree: Tree, full_tree: Tree, is_leaf: IsLeaf | None = None
 ) -> list[Callable[[str], ValueError]]:
     """Returns a function for each place where a tree is not a prefix of another; it builds the error from a name.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from artifex_devices._base.checks import bounded_list, check_callable, check_type, failure, wrong_type
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._base.public_path import public, unpickles
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core.internal import (
@@ -105,7 +105,7 @@ class PyTreeDef:
             )
         return tree_build(self._node, values, make_node)
 
-    def flatten_up_to(self, tree: object) -> list[PyTree]:
+    def flatten_up_to(self, tree: Tree) -> list[PyTree]:
         """Returns the parts of a tree where this structure has leaves: leaves or subtrees.
 
         Raises:
@@ -117,7 +117,7 @@ class PyTreeDef:
         problems = explain(self._node, tree, "tree")
         raise ValueError(f"flatten_up_to: the tree does not begin with this structure; {problems}")
 
-    def _up_to(self, tree: object) -> list[Any] | None:
+    def _up_to(self, tree: Tree) -> list[Any] | None:
         """Returns None where flatten_up_to raises, for callers that write the message themselves."""
         return tree_collect(self._node, tree, _children_with)
 
@@ -322,7 +322,7 @@ def _is_row(row: Any) -> bool:
     return typ is not NoneType or count == 0
 
 
-def _children_with(tree: object, data: object) -> tuple[Any, ...] | None:
+def _children_with(tree: Tree, data: object) -> tuple[Any, ...] | None:
     """Returns the children of a node with this data, else None."""
     try:
         level = one_level(tree)

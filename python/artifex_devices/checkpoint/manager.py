@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from artifex_devices._base.checks import check_int, failure
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._base.public_path import public
 from artifex_devices.checkpoint import commit_times, folders
 from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
@@ -74,7 +74,7 @@ class Manager:
         return self._directory
 
     def save(
-        self, step: int, tree: object, *, overwrite: bool = False, progress: Callable[[int], None] | None = None
+        self, step: int, tree: Tree, *, overwrite: bool = False, progress: Callable[[int], None] | None = None
     ) -> None:
         """Saves the tree of a step as `checkpoint.save` does, then removes checkpoints that are not to stay.
 
@@ -86,7 +86,7 @@ class Manager:
             finish(self._last)
         save.run(progress)
 
-    def save_async(self, step: int, tree: object, *, overwrite: bool = False) -> SaveFuture:
+    def save_async(self, step: int, tree: Tree, *, overwrite: bool = False) -> SaveFuture:
         """Starts to save the tree of a step as `checkpoint.save_async` does; commits in the order of the calls."""
         folder = self._folder("Manager.save_async", step)
         save = Save("Manager.save_async", folder, tree, overwrite, is_async=True, commit=self._commit)
@@ -96,7 +96,7 @@ class Manager:
     def restore(
         self,
         step: int,
-        like: object = None,
+        like: Tree = None,
         *,
         strict: bool = True,
         verify: bool = False,

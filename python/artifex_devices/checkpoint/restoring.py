@@ -12,7 +12,7 @@ import numpy as np
 from artifex_devices import tree_util
 from artifex_devices._array.shape_dtype import ShapeDtypeStruct
 from artifex_devices._base.checks import check_bool, failure, wrong_type
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._base.text import shortened
 from artifex_devices._core import Array, internal
 from artifex_devices._placement.device_put import device_put
@@ -30,7 +30,7 @@ _OPERATION = "checkpoint.restore"
 
 def restore(
     path: StrPath,
-    like: object = None,
+    like: Tree = None,
     *,
     strict: bool = True,
     verify: bool = False,

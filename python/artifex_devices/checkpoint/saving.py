@@ -11,6 +11,7 @@ import numpy as np
 from artifex_devices import tree_util
 from artifex_devices._base.checks import check_bool, failure, wrong_type
 from artifex_devices._base.digest import digest_of
+from artifex_devices._base.leaf_types import Tree
 from artifex_devices._base.raised_exceptions import set_attribute
 from artifex_devices._core import Array, internal
 from artifex_devices._placement.host_local import spans_processes
@@ -23,9 +24,7 @@ from artifex_devices.checkpoint.processes import CheckpointProcesses
 from artifex_devices.checkpoint.reporting import check_progress, run_reported
 
 
-def save(
-    path: StrPath, tree: object, *, overwrite: bool = False, progress: Callable[[int], None] | None = None
-) -> None:
+def save(path: StrPath, tree: Tree, *, overwrite: bool = False, progress: Callable[[int], None] | None = None) -> None:
     """Saves a tree of arrays as a checkpoint.
 
     The checkpoint appears at `path` in one step, after everything is on the storage; an interrupted save leaves what
@@ -65,7 +64,7 @@ def save(
     Save("checkpoint.save", path, tree, overwrite).run(progress)
 
 
-def save_async(path: StrPath, tree: object, *, overwrite: bool = False) -> SaveFuture:
+def save_async(path: StrPath, tree: Tree, *, overwrite: bool = False) -> SaveFuture:
     """Starts to save a tree and returns at once; a thread writes it.
 
     Arrays are immutable, so nothing is copied: the caller may delete or donate them at once, and their memory is held
@@ -107,7 +106,7 @@ class Save:
         self,
         operation: str,
         path: StrPath,
-        tree: object,
+        tree: Tree,
         overwrite: bool,
         *,
         is_async: bool = False,

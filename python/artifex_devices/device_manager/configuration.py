@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._base.checks import check_bool, check_number, check_type, failure, wrong_type, wrong_value
-from artifex_devices._base.leaf_types import PyTree
+from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._base.pickled_enum import PickledEnum
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
@@ -246,7 +246,7 @@ class JAXDeviceManager:
         """Returns the first device of the default platform."""
         return self._of_platform(self.default_platform)[0]
 
-    def distribute_data(self, data: object, target_devices: Iterable[Device] | None = None) -> list[PyTree]:
+    def distribute_data(self, data: Tree, target_devices: Iterable[Device] | None = None) -> list[PyTree]:
         """Splits data along dimension 0 and puts one part on each device.
 
         The first devices get one row more if the rows do not divide. A single device gets the data unsplit.
