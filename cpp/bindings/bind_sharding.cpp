@@ -241,6 +241,11 @@ void check_kind(const py::type& kind) {
       expected.attr("__name__").cast<std::string>(), safe_repr(kind));
 }
 
+/// Our counterpart of a mesh or spec of JAX; other objects unchanged.
+py::object from_jax(const py::object& value) {
+  return call_python(python_modules::kJaxValues, "from_jax", py::str("NamedSharding"), value);
+}
+
 /// Raises TypeError where mesh or spec is left out (an Ellipsis), or they are swapped.
 void check_mesh_and_spec(py::handle mesh, py::handle spec) {
   const bool has_mesh = py::isinstance<Mesh>(mesh) || py::isinstance<AbstractMesh>(mesh);
@@ -288,9 +293,11 @@ Example:
     (4, 4)
 )");
   named
-      .def(py::init([](const py::typing::Union<Mesh, AbstractMesh>& mesh, py::handle spec,
-                       const OptionalText& memory_kind, const OptionalText& uneven) {
+      .def(py::init([](py::typing::Union<Mesh, AbstractMesh> mesh, py::object spec, const OptionalText& memory_kind,
+                       const OptionalText& uneven) {
              constexpr std::string_view kOperation = "NamedSharding";
+             if (!py::isinstance<Mesh>(mesh) && !py::isinstance<AbstractMesh>(mesh)) mesh = from_jax(mesh);
+             if (!py::isinstance<PartitionSpec>(spec)) spec = from_jax(spec);
              check_mesh_and_spec(mesh, spec);
              const PartitionSpec& checked = spec_from_python(spec, kOperation);
              const MemoryKind kind = memory_kind_from_python(memory_kind, kOperation);

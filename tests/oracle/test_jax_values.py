@@ -51,6 +51,43 @@ def test_devices_meshes_and_specs(meshes):
     np.testing.assert_array_equal(np.asarray(total), X.reshape(4, 4, 4).sum(axis=0))
 
 
+def test_specs_and_meshes_of_jax_in_our_shardings(meshes):
+    theirs, ours = meshes
+    theirs_of = jax.sharding.PartitionSpec
+    for entries in (("data",), (("data", "model"), None), (None, "model"), ()):
+        assert NamedSharding(ours, theirs_of(*entries)) == NamedSharding(ours, P(*entries))
+        assert NamedSharding(theirs, theirs_of(*entries)) == NamedSharding(ours, P(*entries))
+        assert NamedSharding(theirs, P(*entries)) == NamedSharding(ours, P(*entries))
+    free = NamedSharding(ours, theirs_of("data", theirs_of.UNCONSTRAINED)).spec
+    assert free == P("data", P.UNCONSTRAINED)
+    abstract = NamedSharding(theirs.abstract_mesh, theirs_of("data"))
+    assert abstract == NamedSharding(ours.abstract_mesh, P("data"))
+    placed = ad.device_put(X, jax.sharding.NamedSharding(theirs, theirs_of("data")))
+    assert placed.sharding.mesh == ours
+    with pytest.raises(TypeError, match=r"spec is of type int; expected a PartitionSpec, got 3; write ad\.P\("):
+        NamedSharding(ours, 3)
+
+
+def test_specs_of_jax_in_trees_of_specs(meshes):
+    _, ours = meshes
+    theirs_of = jax.sharding.PartitionSpec
+    specs = ({"a": theirs_of("data"), "b": [theirs_of(None, "model"), None]},)
+
+    def body(tree):
+        return {"a": tree["a"] + 1, "b": [tree["b"][0]]}
+
+    outs = {"a": theirs_of("data"), "b": [theirs_of(None, "model")]}
+    found = ad.shard_map(body, mesh=ours, in_specs=specs, out_specs=outs)({"a": X, "b": [X, None]})
+    assert found["a"].sharding == NamedSharding(ours, P("data"))
+    assert found["b"][0].sharding == NamedSharding(ours, P(None, "model"))
+    with ad.set_mesh(ours):
+        placed = ad.device_put({"a": X, "b": (X, X)}, {"a": theirs_of("data"), "b": theirs_of(("data", "model"))})
+        jitted = ad.jit(lambda x, y: (x, {"y": y}), (theirs_of("data"), theirs_of()), (theirs_of(), theirs_of("model")))
+        one, two = jitted(X, X)
+    assert placed["b"][1].sharding.spec == P(("data", "model"))
+    assert (placed["a"].sharding.spec, one.sharding.spec, two["y"].sharding.spec) == (P("data"), P(), P("model"))
+
+
 def test_a_world_without_the_devices_is_an_error_that_names_the_repair():
     sharding = jax.sharding.NamedSharding(jax.make_mesh((8,), ("x",)), jax.sharding.PartitionSpec("x"))
     with ad.simulate(2), pytest.raises(ValueError, match=r"does not have: 2, 3, .*with ad\.simulate\(8\):"):

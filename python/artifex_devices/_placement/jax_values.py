@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JAX's Devices, PartitionSpecs, Meshes and NamedShardings, where ours are expected: converted by public attributes."""
+"""JAX's Devices, PartitionSpecs, meshes and NamedShardings, where ours are expected: converted by public attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from artifex_devices import tree_util
 from artifex_devices._base.checks import failure
 from artifex_devices._base.text import shortened_list
-from artifex_devices._core import AxisType, Device, Mesh, NamedSharding, PartitionSpec
+from artifex_devices._core import AbstractMesh, AxisType, Device, Mesh, NamedSharding, PartitionSpec
 
 
 def from_jax(operation: str, value: Any) -> Any:
@@ -35,9 +35,11 @@ def from_jax(operation: str, value: Any) -> Any:
         return _by_id(operation, [value])[value.id]
     if isinstance(value, kinds.Mesh):
         return _mesh(operation, value)
+    if isinstance(value, kinds.AbstractMesh):
+        return AbstractMesh(value.axis_sizes, value.axis_names, axis_types=_types(value))
     if isinstance(value, kinds.NamedSharding):
         memory = "pinned_host" if value.memory_kind == "pinned_host" else None
-        mesh = _mesh(operation, value.mesh)
+        mesh = from_jax(operation, value.mesh)
         return NamedSharding(mesh, from_jax(operation, value.spec), memory_kind=memory)
     return value
 
@@ -71,5 +73,8 @@ def _by_id(operation: str, found: Iterable[Any]) -> dict[int, Device]:
 def _mesh(operation: str, mesh: Any) -> Mesh:
     by_id = _by_id(operation, mesh.devices.flat)
     placed = np.array([by_id[device.id] for device in mesh.devices.flat], object).reshape(mesh.devices.shape)
-    types = tuple(AxisType[kind.name] for kind in mesh.axis_types)
-    return Mesh(placed, mesh.axis_names, axis_types=types)
+    return Mesh(placed, mesh.axis_names, axis_types=_types(mesh))
+
+
+def _types(mesh: Any) -> tuple[AxisType, ...]:
+    return tuple(AxisType[kind.name] for kind in mesh.axis_types)
