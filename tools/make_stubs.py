@@ -274,6 +274,7 @@ def _run(*command: str, text: str | None = None) -> str:
 # signatures for `inspect` lack the types, which docstrings have.
 STUBGEN = f"""
 import inspect, {CORE} as core, pybind11_stubgen
+from artifex_devices._array.absent_members import HINTS, AbsentMember
 def argspec_unless_documented(function, argspec=inspect.getfullargspec):
     if (function.__doc__ or "").startswith(function.__name__ + "("):
         raise TypeError(function)
@@ -282,6 +283,10 @@ inspect.getfullargspec = argspec_unless_documented
 for module, value in [(module, value) for module in (core, core.internal) for value in vars(module).values()]:
     if isinstance(value, type) and value.__module__.startswith("artifex_devices") and "errors" not in value.__module__:
         value.__module__ = module.__name__
+for cls in HINTS:  # reading these members raises AttributeError
+    for name in [name for name, member in vars(cls).items() if isinstance(member, AbsentMember)]:
+        delattr(cls, name)
+    del cls.__dir__
 pybind11_stubgen.main()
 """
 

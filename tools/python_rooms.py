@@ -45,6 +45,8 @@ LAZY = (
     "_array.html",
     "_array_ops",
     "_base.absent_names",
+    "_base.argument_hints",
+    "_base.nearest_name",
     "_hardware.batch_size",
     "_placement.construct",
     "_placement.target",

@@ -265,8 +265,7 @@ Example:
           }
           const std::vector<Device*> listed = device_vector(objects_from_nested(devices).first, "make_mesh");
           return unconst(make_mesh(dims, std::move(axis_names), std::move(axis_types), listed, "make_mesh"));
-        } catch (const Error& error) {
-          if (std::string_view(error.what()).starts_with("make_mesh")) throw;
+        } catch (const Error&) {
           rethrow_with_context("make_mesh: ");
         }
       },

@@ -221,7 +221,8 @@ bool are_pairs(py::handle sizes) {
 }
 
 void bind_abstract_mesh(py::module_& module) {
-  py::class_<AbstractMesh>(module, "AbstractMesh", R"(Names and sizes of mesh axes, without devices.
+  py::class_<AbstractMesh> bound(module, "AbstractMesh", py::metaclass(fast_path_metaclass()),
+                                 R"(Names and sizes of mesh axes, without devices.
 
 Args:
     axis_sizes: Sizes of the axes, each at least 1.
@@ -235,7 +236,8 @@ Example:
     >>> from artifex_devices.sharding import AbstractMesh
     >>> AbstractMesh((2, 4), ("x", "y")).size
     8
-)")
+)");
+  bound
       .def(py::init([](py::handle sizes, py::handle names, py::handle types) {
              if (names.is(py::ellipsis())) refuse_without_names(sizes);
              const Dims dims = dims_from_python(sizes, "AbstractMesh", "axis_sizes");
@@ -268,6 +270,7 @@ Example:
                                                                       self.attr("axis_types")));
            })
       .def("__repr__", by_reference(&AbstractMesh::to_string));
+  add_explained_class(bound);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void rethrow_with_context(const std::string& prefix) {
   try {
     throw;
   } catch (const Error& error) {
-    set_python_error(error, prefix);
+    set_python_error(error, std::string_view(error.what()).starts_with(prefix) ? "" : prefix);
     throw py::error_already_set();
   }
 }

@@ -27,8 +27,8 @@ void set_error_of_exception() noexcept;
 /// exception that a signal handler raised, for Interrupted; null for KeyboardInterrupt.
 std::string text_of_error(const std::exception& error, PyObject* signal);
 
-/// Rethrows the core error being handled as its Python exception, with `prefix` before its text. Call it in a catch
-/// block; exceptions other than `Error` pass unchanged.
+/// Rethrows the core error being handled as its Python exception, with `prefix` before its text unless it begins with
+/// it. Call it in a catch block; exceptions other than `Error` pass unchanged.
 [[noreturn]] void rethrow_with_context(const std::string& prefix);
 
 }  // namespace artifex_devices::bindings

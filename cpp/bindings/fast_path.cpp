@@ -3,11 +3,27 @@
 
 #include <cstddef>
 
+#include "cpython_calls.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {
+namespace {
+
+/// Replaces the current error, where it is pybind11's list of overloads, by a sentence about these arguments.
+void explain_arguments(PyObject* cls, const py::tuple& positional, py::handle named) {
+  const py::object error = take_error();
+  try {
+    restore_error(call_python(python_modules::kArgumentHints, "explained_arguments", py::handle(cls), error, positional,
+                              named ? named : py::none()));
+  } catch (py::error_already_set& raised) {
+    raised.restore();
+  }
+}
+
+}  // namespace
+
 PyObject* construct_slowly(PyObject* cls, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
-  const auto positional = py::reinterpret_steal<py::object>(PyTuple_New(count));
+  const auto positional = py::reinterpret_steal<py::tuple>(PyTuple_New(count));
   if (!positional) return nullptr;
   for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(positional.ptr(), i, Py_NewRef(arguments[i]));
   py::object named;
@@ -18,7 +34,9 @@ PyObject* construct_slowly(PyObject* cls, PyObject* const* arguments, Py_ssize_t
       if (PyDict_SetItem(named.ptr(), PyTuple_GET_ITEM(names, i), arguments[count + i]) < 0) return nullptr;
     }
   }
-  return Py_TYPE(cls)->tp_call(cls, positional.ptr(), named.ptr());
+  PyObject* object = Py_TYPE(cls)->tp_call(cls, positional.ptr(), named.ptr());
+  if (object == nullptr && PyErr_ExceptionMatches(PyExc_TypeError)) explain_arguments(cls, positional, named);
+  return object;
 }
 
 py::handle fast_path_metaclass() {

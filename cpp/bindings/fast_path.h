@@ -117,7 +117,7 @@ void add_fast_property(py::object cls, const char* name) {
 /// Creates an object of the class by pybind11's slow path.
 PyObject* construct_slowly(PyObject* cls, PyObject* const* arguments, Py_ssize_t count, PyObject* names);
 
-/// The metaclass of classes whose calls have a fast path.
+/// The metaclass of classes whose calls have a fast path, or explain arguments that they do not take.
 py::handle fast_path_metaclass();
 
 template <FastPath fast_path>
@@ -137,5 +137,10 @@ template <FastPath fast_path>
 void add_fast_class(py::object cls) {
   reinterpret_cast<PyTypeObject*>(cls.ptr())->tp_vectorcall = &FastClass<fast_path>::call;
 }
+
+inline PyObject* no_fast_path(PyObject*, PyObject* const*, Py_ssize_t) { return nullptr; }
+
+/// Explains arguments that the class does not take; for classes whose calls need no fast path.
+inline void add_explained_class(py::object cls) { add_fast_class<&no_fast_path>(std::move(cls)); }
 
 }  // namespace artifex_devices::bindings

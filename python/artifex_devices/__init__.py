@@ -19,7 +19,7 @@ import numpy as np
 from artifex_devices._base.public_names import MODULES as _MODULES
 
 # Modules whose names people look for here.
-_SEARCHED = ("lax", "sharding", "tree_util")
+_SEARCHED = ("lax", "sharding", "tree_util", "debug", "multihost_utils", "mesh_utils", "profiler", "memory", "layout")
 # The module of names that `dir` leaves out: names of the Artifex project.
 _UNLISTED = f"{__name__}.compat.artifex"
 # NumPy functions that create an array, and arguments of a call.
@@ -43,12 +43,19 @@ def __getattr__(name: str) -> Any:
         return value
     if name.startswith("_"):  # Python and its tools ask for many of them
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from artifex_devices._base.public_lookup import lookup_error
+
+    raise lookup_error(_explained(name))
+
+
+def _explained(name: str) -> str:
+    """Returns the text of the error for a name that this package does not have."""
     from artifex_devices._base.absent_names import explained, hint_for
 
     if hint_for(__name__, name) is not None:
-        raise AttributeError(explained(__name__, name, ()))
+        return explained(__name__, name, ())
     if importlib.util.find_spec(f"{__name__}.{name}") is not None:
-        raise AttributeError(
+        return (
             f"artifex_devices.{name}: this module is imported by its own name; expected it to be imported, got no such "
             f"attribute; write import artifex_devices.{name}"
         )
@@ -57,14 +64,14 @@ def __getattr__(name: str) -> Any:
         if name in _CREATED:
             fix = f"ad.numpy.{name}({_CREATED[name]}, device=sharding), which places its result"
         fix = _FILES.get(name, f"{fix}; NumPy's functions take Arrays")
-        raise AttributeError(
+        return (
             f"artifex_devices.{name}: NumPy is not part of this package; expected a name of this package, got NumPy's "
             f"{name}; write {fix}"
         )
     for module in _SEARCHED:
         if name in importlib.import_module(f"{__name__}.{module}").__all__:
-            raise AttributeError(f"artifex_devices.{name} is in another module; write ad.{module}.{name}")
-    raise AttributeError(explained(__name__, name, _MODULES))
+            return f"artifex_devices.{name} is in another module; write ad.{module}.{name}"
+    return explained(__name__, name, _MODULES)
 
 
 def _import_eagerly(*modules: str) -> None:
@@ -83,6 +90,7 @@ def __dir__() -> list[str]:
 
 _import_eagerly(
     "_array.operators",  # gives Array its methods
+    "_array.absent_members",
     "_array.core_reprs",  # lets pprint print the core's objects
     "_placement.device_put",
     "_placement.mesh_members",

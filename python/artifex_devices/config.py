@@ -217,14 +217,8 @@ def _checked_value(name: str, value: object) -> Any:
 
 
 def _unknown(operation: str, name: object) -> AttributeError:
-    import difflib  # for errors only: a twentieth of the package's import time
+    from artifex_devices._base.nearest_name import did_you_mean
 
-    near = difflib.get_close_matches(name if isinstance(name, str) else "", (*_NAMES, *RECORDED), n=1)
-    hint = f"did you mean {near[0]}?" if near else "check the name"
-    return failure(
-        AttributeError,
-        operation,
-        f"{safe_repr(name)} is not an option",
-        expected=f"one of {', '.join(_NAMES)}",
-        fix=hint,
-    )
+    guess = did_you_mean(name, (*_NAMES, *RECORDED)) if isinstance(name, str) else ""
+    problem = f"{safe_repr(name)} is not an option{guess}"
+    return failure(AttributeError, operation, problem, expected=f"one of {', '.join(_NAMES)}")

@@ -9,7 +9,7 @@ collectives, all of them stop and the caller gets an error with the position of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from artifex_devices._base.checks import check_choice, check_int, check_sequence, check_sequence_of_ints, failure
 from artifex_devices._base.leaf_types import T
 from artifex_devices._base.public_lookup import add_public_lookup
+from artifex_devices._base.refused_arguments import hides_unknown, missing_argument, unknown_argument
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core.internal import arrive, take
 from artifex_devices._core.internal import check_int as _check_int
 from artifex_devices._placement.reshard import with_sharding_constraint
@@ -68,7 +70,8 @@ def psum(
 def psum(x: np.generic, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
 def psum(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
-def psum(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
+@hides_unknown
+def psum(x: Any, axis_name: AxisNames = UNSPECIFIED, *, axis_index_groups: IndexGroups = None, **_unknown: Any) -> Any:
     """Returns the sum over all members of an axis.
 
     Args:
@@ -92,6 +95,8 @@ def psum(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None)
         ...     print(np.asarray(ad.pmap(lambda x: ad.lax.psum(x, "i"), axis_name="i")(np.arange(4))))
         [6 6 6 6]
     """
+    if _unknown:
+        raise unknown_argument("psum", _unknown)
     proceed = arrive("psum", axis_name, x, axis_index_groups)
     if proceed is not None:  # the common case of all collectives: the session has checked such a call before
         return take(proceed())
@@ -114,12 +119,15 @@ def pmean(x: FloatBlock, axis_name: AxisNames, *, axis_index_groups: IndexGroups
 def pmean(x: Number | NDArray[Any], axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
 def pmean(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
-def pmean(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
+@hides_unknown
+def pmean(x: Any, axis_name: AxisNames = UNSPECIFIED, *, axis_index_groups: IndexGroups = None, **_unknown: Any) -> Any:
     """Returns the mean over all members of an axis; arguments as psum.
 
     Bools and small integers give float32, int64 gives float64. Integers are added as floats: sums of small dtypes do
     not overflow (JAX adds integers in their dtype).
     """
+    if _unknown:
+        raise unknown_argument("pmean", _unknown)
     proceed = arrive("pmean", axis_name, x, axis_index_groups)
     if proceed is not None:
         return take(proceed())
@@ -139,8 +147,11 @@ def _mean(call: collectives.Call, leaves: list[Any]) -> Any:
 def pmax(x: Number, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
 def pmax(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
-def pmax(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
+@hides_unknown
+def pmax(x: Any, axis_name: AxisNames = UNSPECIFIED, *, axis_index_groups: IndexGroups = None, **_unknown: Any) -> Any:
     """Returns the element-wise maximum over all members of an axis; NaN where any has one. Arguments as psum."""
+    if _unknown:
+        raise unknown_argument("pmax", _unknown)
     proceed = arrive("pmax", axis_name, x, axis_index_groups)
     if proceed is not None:
         return take(proceed())
@@ -151,8 +162,11 @@ def pmax(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None)
 def pmin(x: Number, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
 @overload
 def pmin(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
-def pmin(x: Any, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> Any:
+@hides_unknown
+def pmin(x: Any, axis_name: AxisNames = UNSPECIFIED, *, axis_index_groups: IndexGroups = None, **_unknown: Any) -> Any:
     """Returns the element-wise minimum over all members of an axis; NaN where any has one. Arguments as psum."""
+    if _unknown:
+        raise unknown_argument("pmin", _unknown)
     proceed = arrive("pmin", axis_name, x, axis_index_groups)
     if proceed is not None:
         return take(proceed())
@@ -167,6 +181,7 @@ def all_gather(
 def all_gather(
     x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None, axis: int = 0, tiled: bool = False
 ) -> T: ...
+@hides_unknown
 def all_gather(
     x: Any,
     axis_name: AxisNames,
@@ -174,6 +189,7 @@ def all_gather(
     axis_index_groups: IndexGroups = None,
     axis: int = 0,
     tiled: bool = False,
+    **_unknown: Any,
 ) -> Any:
     """Returns the blocks of all members of an axis, in their order.
 
@@ -191,6 +207,8 @@ def all_gather(
         NameError: The name is not bound.
         ValueError: The blocks do not have this dimension.
     """
+    if _unknown:
+        raise unknown_argument("all_gather", _unknown)
     proceed = arrive("all_gather", axis_name, x, axis_index_groups, axis, tiled)
     if proceed is not None:
         return take(proceed())
@@ -201,6 +219,7 @@ def all_gather(
     return _collective(collectives.gather, "all_gather", x, axis_name, axis_index_groups, axis, tiled)
 
 
+@hides_unknown
 def psum_scatter(
     x: T,
     axis_name: AxisNames,
@@ -208,6 +227,7 @@ def psum_scatter(
     scatter_dimension: int = 0,
     axis_index_groups: IndexGroups = None,
     tiled: bool = False,
+    **_unknown: NoReturn,
 ) -> T:
     """Returns this member's piece of the sum over all members of an axis.
 
@@ -226,6 +246,8 @@ def psum_scatter(
         NameError: The name is not bound.
         ValueError: The dimension cannot be split.
     """
+    if _unknown:
+        raise unknown_argument("psum_scatter", _unknown)
     proceed = arrive("psum_scatter", axis_name, x, axis_index_groups, scatter_dimension, tiled)
     if proceed is not None:
         return take(proceed())  # type: ignore[no-any-return]
@@ -285,7 +307,8 @@ def _exchange(
 def ppermute(x: Number, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> NDArray[Any]: ...
 @overload
 def ppermute(x: T, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> T: ...
-def ppermute(x: Any, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> Any:
+@hides_unknown
+def ppermute(x: Any, axis_name: AxisNames, perm: Sequence[tuple[int, int]] = UNSPECIFIED, **_unknown: Any) -> Any:
     """Sends blocks along an axis.
 
     Args:
@@ -301,6 +324,10 @@ def ppermute(x: Any, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> A
         IndexError: perm has a member that does not exist.
         ValueError: perm is not a permutation; names are in another order than the mesh's, for which JAX is ambiguous.
     """
+    if _unknown:
+        raise unknown_argument("ppermute", _unknown)
+    if perm is UNSPECIFIED:
+        raise missing_argument("ppermute", "perm")
     proceed = arrive("ppermute", axis_name, x, perm)
     if proceed is not None:
         return take(proceed())

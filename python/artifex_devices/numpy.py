@@ -17,7 +17,7 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from artifex_devices import array_api
 from artifex_devices._array_ops.core.arguments import check_order, size_tuple
 from artifex_devices._base.checks import failure
+from artifex_devices._base.refused_arguments import hides_unknown, unknown_argument
 from artifex_devices._core import Array, Sharding
 from artifex_devices._placement.target import Target, resolve_target
 
@@ -51,6 +52,7 @@ def _target(operation: str, shape: int | Sequence[int], device: Target, out_shar
     return target
 
 
+@hides_unknown
 def array(
     object: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -60,6 +62,7 @@ def array(
     *,
     device: Target = None,
     out_sharding: Target = None,
+    **_unknown: NoReturn,
 ) -> Array:
     """Creates an Array of an array, a number or nested lists; arguments as of `jax.numpy.array`.
 
@@ -72,12 +75,15 @@ def array(
         >>> jnp.array([1, 2, 3])
         Array([1, 2, 3], dtype=int64)
     """
+    if _unknown:
+        raise unknown_argument("array", _unknown)
     value: Any = object if isinstance(object, Array) else np.array(object, dtype, order=cast(Any, order))
     while value.ndim < ndmin:
         value = value[None]
     return asarray(value, dtype, copy=copy or None, device=device, out_sharding=out_sharding)
 
 
+@hides_unknown
 def asarray(
     a: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -86,6 +92,7 @@ def asarray(
     copy: bool | None = None,
     device: Target = None,
     out_sharding: Target = None,
+    **_unknown: NoReturn,
 ) -> Array:
     """Converts an array, a number or nested lists to an Array; an Array that is as requested is returned itself.
 
@@ -99,17 +106,21 @@ def asarray(
         >>> jnp.asarray(2.5)
         Array(2.5, dtype=float64)
     """
+    if _unknown:
+        raise unknown_argument("asarray", _unknown)
     check_order("asarray", "K" if order is None else order)
     target = _target("asarray", np.shape(a), device, out_sharding)
     return array_api.asarray(a, dtype=dtype, device=target, copy=copy)
 
 
+@hides_unknown
 def zeros(
     shape: int | Sequence[int],
     dtype: DTypeLike | None = None,
     *,
     device: Target = None,
     out_sharding: Target = None,
+    **_unknown: NoReturn,
 ) -> Array:
     """Creates an Array of zeros; each device writes its own shard.
 
@@ -118,15 +129,19 @@ def zeros(
         >>> jnp.zeros(2)
         Array([0., 0.], dtype=float64)
     """
+    if _unknown:
+        raise unknown_argument("zeros", _unknown)
     return array_api.zeros(shape, dtype=dtype, device=_target("zeros", shape, device, out_sharding))
 
 
+@hides_unknown
 def ones(
     shape: int | Sequence[int],
     dtype: DTypeLike | None = None,
     *,
     device: Target = None,
     out_sharding: Target = None,
+    **_unknown: NoReturn,
 ) -> Array:
     """Creates an Array of ones; each device writes its own shard.
 
@@ -135,6 +150,8 @@ def ones(
         >>> jnp.ones((1, 2), int)
         Array([[1, 1]], dtype=int64)
     """
+    if _unknown:
+        raise unknown_argument("ones", _unknown)
     return array_api.ones(shape, dtype=dtype, device=_target("ones", shape, device, out_sharding))
 
 
@@ -155,6 +172,7 @@ def empty(
     return array_api.empty(shape, dtype=dtype, device=_target("empty", shape, device, out_sharding))
 
 
+@hides_unknown
 def full(
     shape: int | Sequence[int],
     fill_value: complex,
@@ -162,6 +180,7 @@ def full(
     *,
     device: Target = None,
     out_sharding: Target = None,
+    **_unknown: NoReturn,
 ) -> Array:
     """Creates an Array full of one value, with the dtype of the value if dtype is None.
 
@@ -170,10 +189,13 @@ def full(
         >>> jnp.full(2, 7)
         Array([7, 7], dtype=int64)
     """
+    if _unknown:
+        raise unknown_argument("full", _unknown)
     target = _target("full", shape, device, out_sharding)
     return array_api.full(shape, fill_value, dtype=dtype, device=target)
 
 
+@hides_unknown
 def arange(
     start: float,
     stop: float | None = None,
@@ -182,6 +204,7 @@ def arange(
     *,
     device: Target = None,
     out_sharding: Target = None,
+    **_unknown: NoReturn,
 ) -> Array:
     """Creates an Array of evenly spaced numbers: `arange(stop)`, or from start up to stop.
 
@@ -190,6 +213,8 @@ def arange(
         >>> jnp.arange(3)
         Array([0, 1, 2], dtype=int64)
     """
+    if _unknown:
+        raise unknown_argument("arange", _unknown)
     made = array_api.arange(start, stop, 1 if step is None else step, dtype=dtype)
     return _placed("arange", made, device, out_sharding)
 

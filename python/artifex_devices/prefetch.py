@@ -20,6 +20,7 @@ from artifex_devices._base.checks import check_int, wrong_type
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, PyTree, T
 from artifex_devices._base.public_lookup import add_public_lookup
+from artifex_devices._base.refused_arguments import hides_unknown, unknown_argument
 from artifex_devices._core import Array, internal
 from artifex_devices._placement.target import TargetTree, resolve_target
 from artifex_devices.batch_placement import exchanges_sizes, place_batch
@@ -422,8 +423,9 @@ def prefetch_to_device(
 def prefetch_to_device(
     iterator: Iterable[T], device_or_sharding: TargetTree = None, buffer_size: int = 2
 ) -> Prefetcher[T]: ...
+@hides_unknown
 def prefetch_to_device(
-    iterator: Iterable[Any], device_or_sharding: TargetTree = None, buffer_size: int = 2
+    iterator: Iterable[Any], device_or_sharding: TargetTree = None, buffer_size: int = 2, **_unknown: Any
 ) -> Prefetcher[Any]:
     """Reads and places batches in advance, while the consumer works.
 
@@ -457,9 +459,17 @@ def prefetch_to_device(
         ...     [int(np.asarray(batch["x"])[0, 0]) for batch in batches]
         [0, 1, 2]
     """
+    if _unknown:
+        raise unknown_argument("prefetch_to_device", _unknown)
     name = "prefetch_to_device"
     size = check_int(name, "buffer_size", buffer_size, "write 2, or use device_put in the loop", minimum=1)
-    target = resolve_target(name, device_or_sharding)
+    try:
+        target = resolve_target(name, device_or_sharding)
+    except TypeError as error:
+        if type(device_or_sharding) is not int:
+            raise
+        way = f"prefetch_to_device(batches, buffer_size={device_or_sharding})"  # flax's second argument
+        raise TypeError(f"{error}, or {way}") from None
     try:
         source = iter(iterator)
     except TypeError:

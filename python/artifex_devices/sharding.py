@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from numpy.typing import NDArray
 
-from artifex_devices._base.checks import wrong_type
+from artifex_devices._base.checks import MAX_DIMENSIONS, wrong_type
 from artifex_devices._base.public_lookup import add_public_lookup
+from artifex_devices._base.refused_arguments import hides_unknown, unknown_argument
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import (
     AbstractMesh,
@@ -48,6 +49,7 @@ P = PartitionSpec
 AxisTypeName: TypeAlias = Literal["auto", "explicit", "manual"]
 
 
+@hides_unknown
 def make_mesh(
     axis_shapes: Sequence[int] | Mapping[str, int] | Mapping[Hashable, int] | None = None,
     axis_names: Hashable | Sequence[Hashable] | None = None,
@@ -55,6 +57,7 @@ def make_mesh(
     *,
     devices: Sequence[Device] | NDArray[Any] | None = None,
     mesh_shape: Sequence[int] | None = None,
+    **_unknown: NoReturn,
 ) -> Mesh:
     """Creates a mesh over the first devices, in the order of the list.
 
@@ -84,6 +87,8 @@ def make_mesh(
         ...     print(ad.make_mesh({"data": 2, "model": 4}, axis_types="auto"))
         Mesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
     """
+    if _unknown:
+        raise unknown_argument("make_mesh", _unknown)
     if mesh_shape is not None:
         if axis_shapes is not None:
             raise TypeError("make_mesh: axis_shapes and mesh_shape are given; expected one of them; drop mesh_shape")
@@ -94,11 +99,23 @@ def make_mesh(
         axis_shapes, axis_names = tuple(axis_shapes.values()), tuple(axis_shapes)
     if axis_shapes is None or axis_names is None:
         raise TypeError("make_mesh: expected axis_shapes and axis_names; write ad.make_mesh((2, 4), ('data', 'model'))")
+    if isinstance(axis_shapes, (list, tuple)) and isinstance(axis_names, (list, tuple)):
+        _check_counts(tuple(axis_shapes), tuple(axis_names))
     for i, size in enumerate(axis_shapes if isinstance(axis_shapes, (list, tuple)) else ()):
         if not hasattr(size, "__index__"):
             fix = "write ad.make_mesh((2, 4), ('data', 'model'))"
             raise wrong_type("make_mesh", f"axis_shapes[{i}]", size, "an int", fix, ValueError)  # as in JAX
     return _make_mesh(axis_shapes, axis_names, AxisType.Explicit if axis_types is None else axis_types, devices)
+
+
+def _check_counts(sizes: tuple[int, ...], names: tuple[Hashable, ...]) -> None:
+    if len(sizes) == len(names) or len(sizes) > MAX_DIMENSIONS:  # the core has an error for too many sizes
+        return
+    named = (*names[: len(sizes)], *(f"axis{i}" for i in range(len(names), len(sizes))))
+    raise ValueError(
+        f"make_mesh: the number of axis_names, {len(names)}, is not the number of sizes, {len(sizes)}; write "
+        f"ad.make_mesh({safe_repr(sizes)}, {safe_repr(named)})"
+    )
 
 
 def make_single_device_sharding(device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:

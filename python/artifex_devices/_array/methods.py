@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing
 
-from artifex_devices._base.checks import failure
+from artifex_devices._base.checks import failure, wrong_type
+from artifex_devices._base.refused_arguments import unknown_argument
 from artifex_devices._base.text import index_text
 from artifex_devices._core import Array, Device, PartitionSpec, Sharding, internal
 
@@ -36,7 +37,12 @@ def _forwarded(function: Callable[..., Any], doc: str) -> Any:
     """Returns a method that calls a NumPy function, with its signature, and returns an Array."""
 
     def method(self: Array, *args: Any, **options: Any) -> Any:
-        return function(self, *args, **options)
+        try:
+            return function(self, *args, **options)
+        except TypeError:
+            if unknown := {name: options[name] for name in options if name in ("dim", "keepdim")}:
+                raise unknown_argument(function.__name__, unknown) from None
+            raise
 
     _, *others = inspect.signature(function).parameters.values()
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
@@ -146,6 +152,8 @@ class ArrayMethods(_Self):
             >>> ad.device_put(np.array([1.0], np.float32)).view(np.int32).tolist()
             [1065353216]
         """
+        if isinstance(dtype, (int, tuple)) and not isinstance(dtype, bool):
+            raise wrong_type("view", "dtype", dtype, "a dtype", f"write x.reshape({dtype})")
         from artifex_devices._array_ops.shape.reshaping import view
 
         return view(self, dtype, type)

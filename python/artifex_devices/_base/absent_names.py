@@ -19,6 +19,8 @@ _NO_EFFECT = "nothing is compiled here; leave it out"
 _NUMPY_ONLY = "write the function with NumPy"
 _SCIPY = "write it with scipy.special, whose functions take np.asarray(x)"
 _TRACE = "write `with ad.profiler.trace('trace.json'):` around the code"
+_COLLECTIVE = "write ad.lax.psum(x, 'x') or another function of ad.lax, in the body of ad.shard_map"
+_LAUNCH = "start the processes by mpiexec -n 2 python script.py"
 _SPAN = "write `with ad.profiler.annotate('name'):` around the code"
 
 # By module: names, separated by blanks, and what to write.
@@ -55,6 +57,28 @@ _HINTS = {
         "version": "write ad.__version__",
         "use_mesh": "write `with ad.set_mesh(mesh):`",
         "pjit xmap": "write ad.jit or ad.shard_map",
+        "device cuda get_device cpu gpu tpu": "write ad.devices()[0], and ad.default_backend() for its platform",
+        "rank get_rank process_id local_rank": "write ad.process_index()",
+        "world_size get_world_size num_processes": "write ad.process_count()",
+        "sync synchronize": "write ad.block_until_ready(x)",
+        "barrier": "write ad.multihost_utils.sync_global_devices('name')",
+        "shard put distribute": "write ad.device_put(x, ad.NamedSharding(mesh, ad.P('x')))",
+        "simulate_devices cpu_devices fake_devices virtual_devices set_device_count": "write `with ad.simulate(8):`",
+        "memory_stats": "write ad.devices()[0].memory_stats()",
+        "plot show show_sharding visualize visualize_sharding": "write ad.debug.visualize_array_sharding(x)",
+        "num_devices n_devices get_device_count": "write ad.device_count()",
+        "tensor Tensor from_numpy as_tensor distribute_tensor": "write ad.device_put(np.array([1, 2]), sharding)",
+        "init_device_mesh DeviceMesh create_mesh create_device_mesh": "write ad.make_mesh((4, 2), ('data', 'model'))",
+        "Replicate": "write ad.P()",
+        "DataLoader Dataset": "write `for batch in prefetch_to_device(batches, sharding):` with "
+        "artifex_devices.prefetch.prefetch_to_device",
+        "run_processes": "write from artifex_devices.testing import run_processes",
+        "no_grad stop_gradient": "functions are not differentiated here; leave it out",
+        "compile": "write ad.jit(f); nothing is compiled here",
+        "manual_seed seed": "write rng = np.random.default_rng(0)",
+        "all_reduce all_gather reduce_scatter broadcast send recv": _COLLECTIVE,
+        "launch run": _LAUNCH,
+        "plan suggest": "write from artifex_devices import planner; planner.suggest(...)",
         "tree_map tree_leaves tree_flatten tree_unflatten tree_structure tree_reduce tree_all tree_transpose": "write "
         "ad.tree.map, ad.tree.leaves and so on",
     },
@@ -128,6 +152,9 @@ _HINTS = {
         "erf erf_inv erfc lgamma digamma polygamma igamma igammac igamma_grad_a random_gamma_grad betainc "
         "regularized_incomplete_beta bessel_i0e bessel_i1e zeta": _SCIPY,
         "rng_uniform rng_bit_generator": "write np.random.default_rng(0).random(shape)",
+        "all_reduce allreduce": "write ad.lax.psum(x, 'x')",
+        "reduce_scatter": "write ad.lax.psum_scatter(x, 'x')",
+        "broadcast_one_to_all bcast": "write ad.lax.pbroadcast(x, 'x', 0)",
         "psend precv": "write ad.lax.ppermute(x, axis_name, [(source, target)])",
         "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers DotDimensionNumbers FftType GatherDimensionNumbers "
         "GatherScatterMode RaggedDotDimensionNumbers RandomAlgorithm RoundingMethod ScatterDimensionNumbers "
@@ -160,6 +187,9 @@ _HINTS = {
         "barrier": "write ad.multihost_utils.sync_global_devices('name')",
         "rank get_rank": "write ad.process_index()",
         "world_size get_world_size": "write ad.process_count()",
+        "all_reduce all_gather reduce reduce_scatter broadcast scatter gather send recv all_to_all": _COLLECTIVE,
+        "launch spawn run": _LAUNCH,
+        "destroy_process_group finalize": "write ad.distributed.shutdown()",
     },
     "errors": {
         "ConcretizationTypeError InconclusiveDimensionOperation JaxprTypeError KeyReuseError "
@@ -182,6 +212,29 @@ _HINTS = {
         "pallas mosaic sparse checkify jax2tf export compilation_cache serialize_executable rnn ode fused": "it needs "
         "JAX's compiler; write the function with NumPy and SciPy",
         "multihost mesh": "write ad.multihost_utils or ad.mesh_utils",
+    },
+    "checkpoint": {
+        "load load_file load_checkpoint restore_checkpoint": "write ad.checkpoint.restore(folder)",
+        "save_file save_checkpoint": "write ad.checkpoint.save(folder, tree)",
+        "CheckpointManager CheckpointManagerOptions": "write ad.checkpoint.Manager(folder, max_to_keep=3)",
+        "Checkpointer PyTreeCheckpointer StandardCheckpointer AsyncCheckpointer": "write "
+        "ad.checkpoint.save(folder, tree) or save_async, and ad.checkpoint.restore(folder)",
+    },
+    "models": {
+        "get load from_pretrained llama llama_2_7b llama_2_70b llama_3_8b llama_3_70b gpt2": "write "
+        "ad.models.transformer('llama-2-7b', batch=64, sequence=4096); ad.models.SHAPES lists the names",
+        "from_config": "write ad.models.from_hf_config('config.json')",
+    },
+    "planner": {
+        "plan search optimize recommend": "write planner.suggest or planner.suggest_training",
+        "memory estimate": "write planner.plan_step or planner.plan_training",
+    },
+    "prefetch": {
+        "prefetch DataLoader device_prefetch": "write prefetch_to_device(batches, sharding)",
+    },
+    "testing": {
+        "simulate": "write `with ad.simulate(8):`",
+        "run run_multiprocess spawn": "write run_processes(function, 2)",
     },
     "multihost_utils": {
         "live_devices": "a process that ends stops the job; ad.devices() has the devices of all processes",

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import opcode
 import sys
+
+from artifex_devices._base.caller import user_frame
 
 
 def add_public_lookup(module_name: str) -> None:
@@ -23,10 +26,21 @@ def add_public_lookup(module_name: str) -> None:
     vars(module).update(__dir__=list_names, __getattr__=explain)
 
 
-def missing_name(module_name: str, name: str) -> AttributeError:
+def missing_name(module_name: str, name: str) -> AttributeError | ImportError:
     """Returns the error for a name that a public module does not have."""
     if name.startswith("_"):  # Python and its tools ask for many of them
         return AttributeError(f"module {module_name!r} has no attribute {name!r}")
     from artifex_devices._base.absent_names import explained
 
-    return AttributeError(explained(module_name, name, sys.modules[module_name].__all__))
+    return lookup_error(explained(module_name, name, sys.modules[module_name].__all__))
+
+
+def lookup_error(text: str) -> AttributeError | ImportError:
+    """Returns the error that a module's `__getattr__` raises, as a class whose text Python shows to the user.
+
+    It is an AttributeError, so hasattr() is False. `from module import name` replaces an AttributeError by an
+    ImportError with a text of its own, but raises our ImportError unchanged. No class can derive from both.
+    """
+    frame = user_frame(sys._getframe())
+    is_import = frame.f_code.co_code[frame.f_lasti] == opcode.opmap["IMPORT_FROM"]
+    return ImportError(text) if is_import else AttributeError(text)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from artifex_devices import tree_util
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, PyTree, T, Tree
+from artifex_devices._base.refused_arguments import hides_unknown, unknown_argument
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
 from artifex_devices._core.internal import get_leaf, put_leaf, put_leaves
@@ -93,6 +94,7 @@ def device_put(
     donate: bool | Tree = False,
     may_alias: bool | Tree | None = None,
 ) -> T: ...
+@hides_unknown
 def device_put(
     x: PyTree,
     device: TargetTree = None,
@@ -100,6 +102,7 @@ def device_put(
     *,
     donate: bool | Tree = False,
     may_alias: bool | Tree | None = None,
+    **_unknown: Any,
 ) -> Any:
     """Places a tree of arrays on devices.
 
@@ -136,6 +139,8 @@ def device_put(
         ...     x.addressable_shards[1].index
         (slice(2, 4, None), slice(None, None, None))
     """
+    if _unknown:
+        raise unknown_argument("device_put", _unknown)
     if type(x) in LEAF_TYPES:
         return put_leaf(x, device, donate, may_alias)
     return _put_tree(x, device, donate, may_alias)

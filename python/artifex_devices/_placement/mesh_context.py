@@ -50,7 +50,15 @@ class set_mesh:  # noqa: N801 - used like a function
         """Sets the mesh; the end of the `with` block restores the mesh from before this call."""
         kinds = (Mesh, type(None))
         mesh = from_jax("set_mesh", mesh)
-        check_type("set_mesh", "mesh", mesh, kinds, "a Mesh or None", "make a mesh with make_mesh", ValueError)
+        check_type(
+            "set_mesh",
+            "mesh",
+            mesh,
+            kinds,
+            "a Mesh or None",
+            "write ad.set_mesh(ad.make_mesh((8,), ('x',)))",
+            ValueError,
+        )
         self._before = _scope.get()
         _scope.set(_NONE if mesh is None or mesh.empty else _Scope(mesh, mesh.abstract_mesh))
 

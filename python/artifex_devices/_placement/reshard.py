@@ -9,6 +9,7 @@ from typing import Any, overload
 from artifex_devices import tree_util
 from artifex_devices._base.checks import wrong_type
 from artifex_devices._base.leaf_types import Container, K, Leaf, LeafT, NamedTupleT, PyTree, T
+from artifex_devices._base.refused_arguments import hides_unknown, missing_argument, unknown_argument
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import Array, Device, NamedSharding, PartitionSpec, Sharding
 from artifex_devices._core.internal import put_leaves
@@ -84,7 +85,8 @@ def reshard(xs: NamedTupleT, out_shardings: TargetTree) -> NamedTupleT: ...
 def reshard(xs: Container, out_shardings: TargetTree) -> PyTree: ...
 @overload
 def reshard(xs: T, out_shardings: TargetTree) -> T: ...
-def reshard(xs: PyTree, out_shardings: TargetTree) -> PyTree:
+@hides_unknown
+def reshard(xs: PyTree, out_shardings: TargetTree = UNSPECIFIED, **_unknown: object) -> PyTree:
     """Returns values with other shardings: `jax.sharding.reshard`.
 
     Args:
@@ -106,6 +108,10 @@ def reshard(xs: PyTree, out_shardings: TargetTree) -> PyTree:
         ...     ad.reshard(np.ones((16, 4)), ad.P("data")).sharding.spec
         P('data', None)
     """
+    if _unknown:
+        raise unknown_argument("reshard", _unknown)
+    if out_shardings is UNSPECIFIED:
+        raise missing_argument("reshard", "out_shardings")
 
     def resolve(leaf: object, entry: object) -> Sharding:
         bound = sharding_of_spec("reshard", entry)

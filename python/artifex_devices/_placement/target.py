@@ -105,7 +105,7 @@ def _wrong_target(operation: str, argument: str, value: object, error: type[Exce
 def _device_named(name: str | int) -> str:
     """Returns the code of the device that a text such as "gpu:1" or a number means, if the world has it."""
     named = name if isinstance(name, str) else f":{name}"
-    platform, _, number = named.partition(":")
+    platform, _, number = named.replace("cuda", "gpu").partition(":")
     is_known = platform in ("cpu", "gpu")
     client = internal.client_of_platform(platform) if is_known else internal.current_client()
     if client is None:

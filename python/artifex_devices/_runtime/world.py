@@ -6,13 +6,15 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from artifex_devices import _core
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import check_bool, check_callable, check_int, check_type, failure, wrong_value
 from artifex_devices._base.public_path import public
+from artifex_devices._base.refused_arguments import hides_unknown, missing_argument, unknown_argument
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import internal
 from artifex_devices._runtime.process_clients import clients_of
 
@@ -70,9 +72,10 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
         ([0, 0, 1, 1], [CpuDevice(id=0), CpuDevice(id=1)])
     """
 
+    @hides_unknown
     def __init__(
         self,
-        world: int | str | _core.Machine | _core.Cluster | Mapping[str, int | str],
+        world: int | str | _core.Machine | _core.Cluster | Mapping[str, int | str] = UNSPECIFIED,
         *,
         bytes_limit: int | None = None,
         compile_only: bool = False,
@@ -80,7 +83,12 @@ class simulate(internal.WorldScope):  # noqa: N801 - used like a function
         platform: str | None = None,
         seed: int | None = None,
         processes: int | None = None,
+        **_unknown: NoReturn,
     ) -> None:
+        if _unknown:
+            raise unknown_argument("simulate", _unknown)
+        if world is UNSPECIFIED:
+            raise missing_argument("simulate", "world")
         for name, flag in (("compile_only", compile_only), ("all_threads", all_threads)):
             check_bool("simulate", name, flag, "leave it out for False")
         if seed is not None:

@@ -8,7 +8,9 @@ from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 
 from artifex_devices._base.checks import check_sequence, check_sequence_of_ints, failure
+from artifex_devices._base.refused_arguments import missing_argument
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import internal
 from artifex_devices._spmd.axis_groups import AxisGroups, Membership
 from artifex_devices._spmd.session import Participant, Session, _current
@@ -25,6 +27,8 @@ def names_of(axis_name: AxisNames) -> tuple[Hashable, ...]:
 
 def require(operation: str, axis_name: AxisNames) -> Participant:
     """Returns the participant of the calling body; NameError outside shard_map and pmap, where no axis is bound."""
+    if axis_name is UNSPECIFIED:
+        raise missing_argument(operation, "axis_name")
     me = _current.get()
     if me is None:
         raise failure(
@@ -32,7 +36,7 @@ def require(operation: str, axis_name: AxisNames) -> Participant:
             operation,
             f"unbound axis name {safe_repr(axis_name)}",
             expected="a call inside the body of shard_map or pmap, which bind axis names",
-            fix="none is running",
+            fix=f"call {operation} in f of ad.shard_map(f, mesh=mesh, in_specs=ad.P('x'), out_specs=ad.P())(x)",
         )
     return me
 

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import numpy as np
 
 from artifex_devices._base.checks import check_callable, check_type, failure
+from artifex_devices._base.refused_arguments import hides_unknown, unknown_argument
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import Array, Device, Sharding, internal
 from artifex_devices._placement.device_put import LEAF_TYPES
@@ -58,6 +59,7 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
 ) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]: ...
+@hides_unknown
 def jit(
     f: Callable[..., Any] | None = None,
     in_shardings: TargetTree = UNSPECIFIED,
@@ -70,6 +72,7 @@ def jit(
     device: Device | None = None,
     backend: str | None = None,
     inline: bool = False,
+    **_unknown: Any,
 ) -> Any:
     """Places the arguments and results of a function by their shardings; nothing is compiled.
 
@@ -119,6 +122,8 @@ def jit(
         ...     double(np.arange(8.0)).sharding == rows
         True
     """
+    if _unknown:
+        raise unknown_argument("jit", _unknown)
     if f is None:
         return functools.partial(
             jit,

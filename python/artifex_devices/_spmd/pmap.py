@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from artifex_devices._base.checks import (
 )
 from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.leaf_types import Tree
+from artifex_devices._base.refused_arguments import hides_unknown, unknown_argument
 from artifex_devices._base.text import more_devices
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec
 from artifex_devices._runtime.devices import devices as devices_of
@@ -41,6 +42,7 @@ _Result = TypeVar("_Result")
 _UNNAMED = "_internal_pmap_axis_name"
 
 
+@hides_unknown
 def pmap(
     fun: Callable[..., _Result],
     axis_name: Hashable | None = None,
@@ -53,6 +55,7 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
     executor: str | None = None,
+    **_unknown: NoReturn,
 ) -> MappedFunction[_Result]:
     """Maps a function over devices: each runs it with one row of the arguments.
 
@@ -91,6 +94,8 @@ def pmap(
         ...     np.asarray(share(np.array([1.0, 2.0, 3.0, 4.0]))).tolist()
         [0.1, 0.2, 0.3, 0.4]
     """
+    if _unknown:
+        raise unknown_argument("pmap", _unknown)
     check_callable("pmap", "fun", fun)
     operation = f"pmap({name_of(fun)})"
     check_choice(operation, "executor", executor, EXECUTORS)

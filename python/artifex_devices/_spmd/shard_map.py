@@ -12,6 +12,7 @@ from artifex_devices import tree_util
 from artifex_devices._base.checks import check_callable, check_choice, check_type, failure, wrong_type, wrong_value
 from artifex_devices._base.clearable_cache import WorldCache
 from artifex_devices._base.leaf_types import Tree
+from artifex_devices._base.refused_arguments import hides_unknown, unknown_argument
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.unspecified import UNSPECIFIED
 from artifex_devices._core import AbstractMesh, Array, Mesh, NamedSharding, PartitionSpec
@@ -55,6 +56,7 @@ def shard_map(
     axis_names: Collection[Hashable] = ...,
     executor: str | None = None,
 ) -> MapDecorator: ...
+@hides_unknown
 def shard_map(
     f: Callable[..., Any] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
@@ -65,6 +67,7 @@ def shard_map(
     check_rep: bool = True,
     axis_names: Collection[Hashable] = frozenset(),
     executor: str | None = None,
+    **_unknown: Any,
 ) -> Any:
     """Maps a function over the shards of its arguments: it runs once for each device, with that device's blocks.
 
@@ -104,8 +107,10 @@ def shard_map(
         ...     int(total(np.arange(16)))
         120
     """
+    if _unknown:
+        raise unknown_argument("shard_map", _unknown)
     if out_specs is UNSPECIFIED:
-        raise TypeError("shard_map: out_specs is missing; expected a tree of PartitionSpecs; give one for each result")
+        raise TypeError("shard_map: out_specs is missing; expected a tree of PartitionSpecs; write out_specs=ad.P('x')")
     if f is None:
         return functools.partial(
             shard_map,

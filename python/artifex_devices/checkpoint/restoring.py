@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from artifex_devices import tree_util
 from artifex_devices._array.shape_dtype import ShapeDtypeStruct
 from artifex_devices._base.checks import check_bool, failure, wrong_type
 from artifex_devices._base.leaf_types import PyTree, Tree
+from artifex_devices._base.refused_arguments import hides_unknown, unknown_argument
 from artifex_devices._base.text import shortened
 from artifex_devices._core import Array, internal
 from artifex_devices._placement.device_put import device_put
@@ -28,6 +29,7 @@ _SHOWN = 8  # faults in a message
 _OPERATION = "checkpoint.restore"
 
 
+@hides_unknown
 def restore(
     path: StrPath,
     like: Tree = None,
@@ -35,6 +37,7 @@ def restore(
     strict: bool = True,
     verify: bool = False,
     progress: Callable[[int], None] | None = None,
+    **_unknown: NoReturn,
 ) -> PyTree:
     """Restores a checkpoint of `save`, a folder of torch.distributed.checkpoint, or safetensors files.
 
@@ -74,6 +77,8 @@ def restore(
         >>> tree["w"].addressable_shards[0].data.shape
         (2, 1)
     """
+    if _unknown:
+        raise unknown_argument("checkpoint.restore", _unknown)
     check_bool(_OPERATION, "strict", strict)
     check_bool(_OPERATION, "verify", verify)
     check_progress(_OPERATION, progress)

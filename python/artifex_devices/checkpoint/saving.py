@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from artifex_devices._base.checks import check_bool, failure, wrong_type
 from artifex_devices._base.digest import digest_of
 from artifex_devices._base.leaf_types import Tree
 from artifex_devices._base.raised_exceptions import set_attribute
+from artifex_devices._base.refused_arguments import hides_unknown, unknown_argument
 from artifex_devices._core import Array, internal
 from artifex_devices._placement.host_local import spans_processes
 from artifex_devices.checkpoint import manifest
@@ -24,7 +25,15 @@ from artifex_devices.checkpoint.processes import CheckpointProcesses
 from artifex_devices.checkpoint.reporting import check_progress, run_reported
 
 
-def save(path: StrPath, tree: Tree, *, overwrite: bool = False, progress: Callable[[int], None] | None = None) -> None:
+@hides_unknown
+def save(
+    path: StrPath,
+    tree: Tree,
+    *,
+    overwrite: bool = False,
+    progress: Callable[[int], None] | None = None,
+    **_unknown: NoReturn,
+) -> None:
     """Saves a tree of arrays as a checkpoint.
 
     The checkpoint appears at `path` in one step, after everything is on the storage; an interrupted save leaves what
@@ -60,6 +69,8 @@ def save(path: StrPath, tree: Tree, *, overwrite: bool = False, progress: Callab
         >>> checkpoint.restore(f"{folder.name}/10", {"w": w, "step": 0})["step"]
         10
     """
+    if _unknown:
+        raise unknown_argument("checkpoint.save", _unknown)
     check_progress("checkpoint.save", progress)
     Save("checkpoint.save", path, tree, overwrite).run(progress)
 

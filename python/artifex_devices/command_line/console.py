@@ -29,6 +29,19 @@ SCREEN_LINES = 40
 _MOST_EXAMPLES = 4
 _MOST_NAMES = 4
 _BASIC_GROUPS = ("positional arguments", "options")
+# Commands that people try, and what to write.
+_WORDS = {
+    "models list-models clusters": "artifex_devices plan suggest --help-all, which lists models and clusters",
+    "suggest search memory llama-2-7b llama-2-70b llama-3-8b llama-3-70b mixtral-8x7b deepseek-v3": "artifex_devices "
+    "plan suggest llama-2-7b --batch 64 --sequence 4096",
+    "run launch exec": "JAX_NUM_CPU_DEVICES=8 python script.py, or mpiexec -n 2 python script.py",
+    "bench benchmark measure": "artifex_devices calibrate",
+    "devices list": "artifex_devices info",
+    "check diagnose": "artifex_devices doctor",
+    "convert restore save": "artifex_devices checkpoint --help",
+    "trace profile": "artifex_devices timeline --help",
+    "hang debug": "artifex_devices flight-record",
+}
 
 
 class UsageError(ValueError):
@@ -90,8 +103,11 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             names = [str(each) for each in action.choices]
-            problem = f"{value!r} is not one of them{did_you_mean(str(value), names)}"
-            raise argparse.ArgumentError(action, f"{problem}; expected one of {', '.join(names)}")
+            command = next((hint for words, hint in _WORDS.items() if value in words.split()), "")
+            hint = f"; write {command}" if command else did_you_mean(str(value), names)
+            raise argparse.ArgumentError(
+                action, f"{value!r} is not one of them{hint}; expected one of {', '.join(names)}"
+            )
 
     def refuse(self, unknown: Sequence[str]) -> None:
         """Ends with a usage error that names the unknown words, if there are any."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
+from artifex_devices._base.refused_arguments import hides_unknown, unknown_argument
 from artifex_devices._base.text import cpu_list
 from artifex_devices._core import __version__, internal
 from artifex_devices.config import config
@@ -104,6 +105,7 @@ def members() -> tuple[int, tuple[Member, ...], tuple[int, ...]] | None:
     return me, job.members, tuple(each for each in others if job.transport.local_peers([me, each]) is not None)
 
 
+@hides_unknown
 def initialize(
     coordinator_address: str | None = None,
     num_processes: int | None = None,
@@ -116,6 +118,7 @@ def initialize(
     coordinator_bind_address: str | None = None,
     slice_index: int | None = None,
     partition_index: int | None = None,
+    **_unknown: NoReturn,
 ) -> None:
     """Joins the processes that `mpiexec -n 4 python script.py` has started: their devices form one world.
 
@@ -155,6 +158,8 @@ def initialize(
         >>> from artifex_devices import distributed
         >>> distributed.initialize()  # doctest: +SKIP
     """
+    if _unknown:
+        raise unknown_argument("distributed.initialize", _unknown)
     arguments = InitializeArguments(
         coordinator_address=coordinator_address,
         num_processes=num_processes,

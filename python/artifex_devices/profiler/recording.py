@@ -55,6 +55,9 @@ class _OpenTrace(Trace):
             raise entered_twice("trace", "this trace has recorded a block already", "profiler.trace(...)")
         if self._path is not None and not self._path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)} for the trace", str(self._path.parent))
+        if self._path is not None and self._path.is_dir():
+            fix = f"write ad.profiler.trace({str(self._path / 'trace.json')!r})"
+            raise IsADirectoryError(errno.EISDIR, f"profiler.trace: the path is a folder; {fix}", str(self._path))
         self._client = internal.current_client()
         self._recording = internal.TraceRecording(self._client.process_index())
         return self

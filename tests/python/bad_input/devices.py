@@ -284,7 +284,7 @@ CALLS = [
             bad("ad.simulate(2, bytes_limit=2**63)", ValueError, "simulate:", "bytes_limit", "63"),
             bad("ad.simulate(2, compile_only='yes')", TypeError, "simulate:", "compile_only", "'yes'"),
             bad("ad.simulate(2, all_threads='yes')", TypeError, "simulate:", "all_threads", "'yes'"),
-            bad("ad.simulate(2, spam=1)", TypeError, "unexpected", "__init__"),
+            bad("ad.simulate(2, spam=1)", TypeError, "simulate: spam is not an argument; write `with ad.simulate(8):`"),
         ],
     ),
     Calls(

@@ -89,7 +89,7 @@ def test_defaults_of_a_process_without_variables():
     ],
 )
 def test_an_unknown_name_gets_the_nearest_one(name, near):
-    text = f"did you mean {near}?" if near else "check the name"
+    text = f" is not an option (did you mean {near}?); expected" if near else f"{name!r} is not an option; expected one"
     for call in (
         lambda: ad.config.update(name, 1),
         lambda: ad.config.read(name),

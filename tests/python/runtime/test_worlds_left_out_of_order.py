@@ -7,6 +7,7 @@ import contextvars
 import gc
 import sys
 import threading
+import warnings
 import weakref
 
 import artifex_devices as ad
@@ -130,3 +131,17 @@ def test_a_world_that_is_entered_by_a_method_stays_open():
         return ad.device_count()
 
     assert contextvars.Context().run(enter) == 3
+
+
+def test_a_world_that_is_dropped_warns_at_its_line():
+    with pytest.warns(UserWarning, match=r"the world was not opened; write `with ad\.simulate\(4\):` around") as seen:
+        ad.simulate(4)
+    assert [warning.filename for warning in seen] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with ad.simulate(4):
+            pass
+        ad.simulate(2)(len)
+        with pytest.raises(ValueError, match="simulate"):
+            ad.simulate("")
+        gc.collect()

@@ -95,7 +95,7 @@ def plan_collective(
             return machine_collective(op, nbytes, names, cluster, groups, calibration)
         network = _planner.network_of_device(cluster.devices.flat[0])
     if not isinstance(network, Cluster):
-        fix = "make one by artifex_devices.cluster; give calibration= for this machine's own devices"
+        fix = "write cluster.tpu('v5e', (16, 16)); give calibration= for this machine's own devices"
         raise wrong_type("plan_collective", "cluster", cluster, "a Cluster, or a Mesh of a cluster's devices", fix)
     if calibration is not None:
         raise failure(

@@ -66,7 +66,7 @@ def plan_inference(
     """
     name = "plan_inference"
     shape = checked_shape(name, shape)
-    check_type(name, "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
+    check_type(name, "cluster", cluster, Cluster, "a Cluster", "write cluster.tpu('v5e', (16, 16))")
     factors = checked_efficiency(name, efficiency, cluster)
     given = {"batch": batch, "prompt": prompt, "output": output}
     given |= {"tensor": tensor, "pipeline": pipeline, "expert": expert}

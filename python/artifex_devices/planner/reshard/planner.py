@@ -89,7 +89,7 @@ def plan_reshard(
     kind = _checked_dtype(dtype)
     for name, end in (("src", src), ("dst", dst)):
         check_type("plan_reshard", name, end, Sharding, "a Sharding", "write NamedSharding(mesh, P('x'))")
-    fix = "make one by artifex_devices.cluster"
+    fix = "write cluster.tpu('v5e', (16, 16))"
     check_type("plan_reshard", "cluster", cluster, (Cluster, type(None)), "a Cluster or None", fix)
     check_choice("plan_reshard", "way", way, (None, "copies", "collectives"), "leave it out")
     check_calibration("plan_reshard", calibration)

@@ -49,7 +49,14 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Hashable | Seque
         >>> plan.fits, plan.bound
         (True, 'compute')
     """
-    check_type("plan_step", "model", model, StepModel, "a StepModel", "make one by artifex_devices.models")
+    check_type(
+        "plan_step",
+        "model",
+        model,
+        StepModel,
+        "a StepModel",
+        "write models.transformer('llama-2-7b', batch=64, sequence=4096)",
+    )
     checked_mesh: Any = mesh
     network = _planner.network_of_device(mesh.devices.flat[0]) if isinstance(checked_mesh, Mesh) and mesh.size else None
     if not isinstance(network, Cluster):

@@ -71,8 +71,15 @@ def suggest(
         >>> dict(found.options[0].plan.mesh_shape), found.options[0].rules
         ({'data': 16}, {'batch': ('data',), 'embed': ('data',)})
     """
-    check_type("suggest", "model", model, StepModel, "a StepModel", "make one by artifex_devices.models")
-    check_type("suggest", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
+    check_type(
+        "suggest",
+        "model",
+        model,
+        StepModel,
+        "a StepModel",
+        "write models.transformer('llama-2-7b', batch=64, sequence=4096)",
+    )
+    check_type("suggest", "cluster", cluster, Cluster, "a Cluster", "write cluster.tpu('v5e', (16, 16))")
     count = check_int("suggest", "top", top, minimum=1, maximum=1000)
     max_axes = check_int("suggest", "max_axes", max_axes, minimum=1, maximum=_MAX_AXES)
     for name, value in (("overlap", overlap), ("progress", progress)):

@@ -108,7 +108,7 @@ class Efficiency(Report):
         Raises:
             TypeError: `cluster` is not a Cluster.
         """
-        check_type("Efficiency.of", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
+        check_type("Efficiency.of", "cluster", cluster, Cluster, "a Cluster", "write cluster.tpu('v5e', (16, 16))")
         return cls._from(_planner.default_efficiency(cluster))
 
     @classmethod
@@ -124,7 +124,7 @@ class Efficiency(Report):
             TypeError: `cluster` is not a Cluster.
         """
         operation = "Efficiency.published"
-        check_type(operation, "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
+        check_type(operation, "cluster", cluster, Cluster, "a Cluster", "write cluster.tpu('v5e', (16, 16))")
         return cls._from(_planner.published_efficiency(cluster))
 
     @classmethod

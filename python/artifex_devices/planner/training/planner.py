@@ -53,7 +53,7 @@ def plan_training(
         (128, 16, [7, 8, 8], True)
     """
     shape = checked_shape("plan_training", shape)
-    check_type("plan_training", "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
+    check_type("plan_training", "cluster", cluster, Cluster, "a Cluster", "write cluster.tpu('v5e', (16, 16))")
     check_type("plan_training", "config", config, TrainingConfig, "a TrainingConfig", "write TrainingConfig(...)")
     efficiency = checked_efficiency("plan_training", efficiency, cluster)
     if measured is not None:

@@ -74,7 +74,7 @@ def suggest_training(
     """
     name = "suggest_training"
     shape = checked_shape(name, shape)
-    check_type(name, "cluster", cluster, Cluster, "a Cluster", "make one by artifex_devices.cluster")
+    check_type(name, "cluster", cluster, Cluster, "a Cluster", "write cluster.tpu('v5e', (16, 16))")
     factors = checked_efficiency(name, efficiency, cluster)
     count = check_int(name, "top", top, minimum=1, maximum=1000)
     headroom = check_number(name, "memory_headroom", memory_headroom, minimum=0)
