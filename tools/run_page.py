@@ -4,10 +4,8 @@
 
     tools/run_page.py [PAGE]       README.md by default
 
-A `text` block right after a Python block is its output. The first line of a block may state what it needs:
-
-    # needs 8 devices: JAX_NUM_CPU_DEVICES=8        the page runs with that variable
-    # needs torch                                   the block runs where this package is installed
+A `text` block right after a Python block is its output. A block whose first line is `# needs torch` runs where this
+package is installed.
 
 Prints the number of blocks that ran and those that did not, or the first difference and exits with 1. It needs only the
 standard library, so that it tests an installed package in an empty environment.
@@ -19,14 +17,12 @@ import contextlib
 import difflib
 import importlib.util
 import io
-import os
 import re
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 PYTHON_BLOCK = re.compile(r"(?ms)^```python\n(?P<code>.*?)^```$(?:\n+```text\n(?P<output>.*?)^```$)?")
-NEEDS_DEVICES = re.compile(r"# needs (\d+) devices: JAX_NUM_CPU_DEVICES=\1\n")
 NEEDS_PACKAGE = re.compile(r"# needs (\w+)\n")
 
 
@@ -48,8 +44,6 @@ def run_page(page: Path) -> Run:
     """Runs the blocks of a page until one prints something else than the page shows."""
     text = page.read_text(encoding="utf-8")
     found = list(PYTHON_BLOCK.finditer(text))
-    if devices := [int(match[1]) for block in found if (match := NEEDS_DEVICES.match(block["code"]))]:
-        os.environ["JAX_NUM_CPU_DEVICES"] = str(max(devices))
     namespace: dict[str, Any] = {"__name__": "__main__"}
     count = 0
     missing = []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """README and documentation: code runs as it stands, output is what is printed, links lead to files and headings.
 
-tools/run_page.py runs a page, in a process of its own with this machine's devices. A block that needs more has the
-first line `# needs 8 devices: JAX_NUM_CPU_DEVICES=8`, or opens a world by `ad.simulate`.
+tools/run_page.py runs a page, in a process of its own with this machine's devices. A block that needs more sets
+`jax_num_cpu_devices`, or opens a world by `ad.simulate`.
 """
 
 from __future__ import annotations
