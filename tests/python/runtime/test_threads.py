@@ -3,40 +3,17 @@
 
 import copy
 import pickle
-import threading
 
 import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices.dlpack import from_dlpack
 from artifex_devices.testing import assert_same_bits
+from many_threads import THREADS, together
 
-THREADS = 8
 ROUNDS = 60
 SMALL = np.arange(64, dtype=np.float32).reshape(8, 8)
 BIG = np.arange(1 << 18, dtype=np.float32).reshape(512, 512)  # 1 MiB: over the worker pool, without the GIL
-
-
-def together(work, threads=THREADS):
-    """Runs work(number) in all threads at once; raises what the first of them raised."""
-    start = threading.Barrier(threads)
-    errors = []
-
-    def run(number):
-        start.wait()
-        try:
-            work(number)
-        except BaseException as error:
-            errors.append(error)
-
-    all_threads = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
-    for thread in all_threads:
-        thread.start()
-    for thread in all_threads:
-        thread.join(60)
-        assert not thread.is_alive(), "a thread hangs"
-    if errors:
-        raise errors[0]
 
 
 USES = {
