@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,9 +102,10 @@ void trace_collective(const Rendezvous& rendezvous, int64_t position, const std:
   const std::vector<Rendezvous::ArrivalTime> times = rendezvous.arrival_times(ParticipantId(position));
   if (meeting == 0) meeting = new_trace_meeting();
   const int64_t end_ns = clock_ns();
-  for (const Rendezvous::ArrivalTime& time : times) {
-    if (time.arrived_ns == 0 || time.participant.number() >= std::ssize(members)) continue;
-    const auto& [device, site] = members[static_cast<size_t>(time.participant.number())];
+  for (size_t i = 0; i < std::min(times.size(), members.size()); ++i) {
+    const Rendezvous::ArrivalTime& time = times[i];
+    if (time.arrived_ns == 0) continue;
+    const auto& [device, site] = members[i];
     TraceEvent event{
         .kind = TraceKind::kCollective, .process = ProcessIndex(process), .device = device, .thread = time.thread};
     event.name = name;
@@ -191,7 +193,7 @@ moved bytes, meeting, file, line), with times in ns.
                py::arg("operation"), py::arg("members"), py::arg("process"), py::arg("meeting"),
                R"(Adds the collective that a participant completes to open traces.
 
-`members` has the device and the line of each participant; `meeting` is 0 for a collective within the process.
+`members` has the device and the line of each member, in their order; `meeting` is 0 for a collective within the process.
 )");
   internal.def("trace_meetings", &meetings_of, py::arg("events"),
                "Returns (rows of the members, row of the slowest, ns that other members waited) for each meeting.");

@@ -1784,7 +1784,7 @@ def trace_collective(
     """
     Adds the collective that a participant completes to open traces.
 
-    `members` has the device and the line of each participant; `meeting` is 0 for a collective within the process.
+    `members` has the device and the line of each member, in their order; `meeting` is 0 for a collective within the process.
     """
 
 def trace_event(

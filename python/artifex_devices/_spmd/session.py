@@ -287,8 +287,9 @@ class Session:
 
     def _trace(self, position: int, collective: Collective) -> None:
         """Adds a collective that was completed to open traces."""
+        participants = self.participants
         members = [
-            (name, participant.site) for name, participant in zip(self.device_names, self.participants, strict=True)
+            (self.device_names[member], participants[member].site) for member in collective.groups.of[position].members
         ]
         process, meeting = (
             (-1, 0) if self.others is None else (self.others.process_map.me, self.others.take_traced_meeting())

@@ -118,6 +118,27 @@ def test_40_slow_participants_are_named(executor):
     assert "shard_map(body): psum float64(1,) over x at test_trace.py:" in str(trace)
 
 
+def test_members_of_groups_in_another_order_have_their_own_devices():
+    def body(block):
+        if lax.axis_index(("x", "y")) == 2:
+            return lax.psum(block, ("y", "x"))  # the only one at this line
+        return lax.psum(block, ("y", "x"))
+
+    with ad.simulate(4):
+        mesh = ad.make_mesh((2, 2), ("x", "y"), (ad.AxisType.Auto,) * 2)
+        total = ad.shard_map(body, mesh, P(("x", "y")), P())
+        with profiler.trace() as trace:
+            total(np.ones(4))
+    (meeting,) = trace.collectives
+    line = body.__code__.co_firstlineno + 2
+    assert {event.device: event.line - line for event in meeting.members} == {
+        "cpu:0": 1,
+        "cpu:1": 1,
+        "cpu:2": 0,
+        "cpu:3": 1,
+    }
+
+
 def step():
     mesh = ad.Mesh(np.array(ad.devices()), ("x",))
     x = ad.device_put(np.ones(mesh.size), ad.NamedSharding(mesh, P("x")))
