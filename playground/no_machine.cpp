@@ -35,7 +35,7 @@ int64_t last_level_cache_bytes(const Machine&, const CpuSet&) { fail(); }
 bool bind_this_thread(const Machine&, const CpuSet&) noexcept { return false; }
 void set_stream_bytes(int64_t) noexcept {}
 
-bool WorkerPoolExecutor::is_inline(int64_t) const noexcept { return true; }
+bool WorkerPoolExecutor::is_inline(int64_t, bool) const noexcept { return true; }
 void WorkerPoolExecutor::run(CopyBatch&) { fail(); }
 EventRef WorkerPoolExecutor::submit(std::shared_ptr<CopyBatch>, const EventRef&) { fail(); }
 void EngineExecutor::copy_here(const CopyBatch&) const { fail(); }

@@ -13,9 +13,9 @@ namespace artifex_devices {
 void stream_copy(std::byte* destination, const std::byte* source, int64_t bytes,
                  const std::byte* ahead = nullptr) noexcept;
 
-/// Bytes written by the workers of one lane for one transfer from which stores should bypass the cache.
+/// Bytes written by the workers of one lane for one transfer above which stores should bypass the cache.
 /// `set_stream_bytes` is called once the caches of the machine are known: an eighth of the last-level cache of a lane
-/// (measured with 32 MiB: from 4 MiB on, a cold copy that is read back is faster).
+/// (measured with 32 MiB: above 4 MiB, a cold copy that is read back is faster).
 int64_t stream_bytes() noexcept;
 void set_stream_bytes(int64_t bytes) noexcept;
 

@@ -88,7 +88,7 @@ StridedCopy::StridedCopy(void* destination, const Dims& destination_strides, con
     bytes_ = 0;
     return;
   }
-  stream_ = std::max(bytes_, transfer_bytes) >= stream_bytes();
+  stream_ = std::max(bytes_, transfer_bytes) > stream_bytes();
   collapse();
   choose_kind();
 }

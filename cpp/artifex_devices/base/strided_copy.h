@@ -13,7 +13,7 @@ namespace artifex_devices {
 ///
 /// Dimensions of size 1 are dropped, and adjacent dimensions that are contiguous on both sides are merged. Most copies
 /// then become one or two loops. Strides are in bytes, may be negative, and are 0 for broadcast sources; the
-/// destination must not overlap itself or the source. Bits are copied unchanged. From `stream_bytes()` on, stores
+/// destination must not overlap itself or the source. Bits are copied unchanged. Above `stream_bytes()`, stores
 /// bypass the cache.
 ///
 /// Example: a (4, 6) float32 block out of a (4, 8) array, strides {32, 4}, into a dense one, strides {24, 4}, is four
@@ -61,6 +61,9 @@ class StridedCopy {
   /// Copies piece `index` of `count` of several copies, each of which continues the previous copy. It copies one block
   /// of each in turn, to read the source from front to back. `count` is at most the `pieces(...)` of the first.
   static void run_together(std::span<const StridedCopy* const> copies, int64_t index, int64_t count) noexcept;
+
+  /// Bytes that follow each other in source and destination: of each run, or of one element.
+  int64_t run_bytes() const noexcept { return unit_; }
 
   /// Copies all of it on the calling thread.
   void run() const noexcept {

@@ -175,7 +175,7 @@ void ReductionChain::keep(const Piece& at, const std::byte* finished) const {
   const int64_t end = std::min(at.begin + at.count, end_);
   if (begin >= end) return;
   const int64_t size = itemsize(out_.dtype);
-  const bool streams = (end_ - share_.begin) * size >= stream_bytes();
+  const bool streams = (end_ - share_.begin) * size > stream_bytes();
   in_parts({begin, end - begin}, [&](const Piece& part) {
     std::byte* target = static_cast<std::byte*>(out_.data) + (part.begin - share_.begin) * size;
     const std::byte* source = finished + (part.begin - at.begin) * size;

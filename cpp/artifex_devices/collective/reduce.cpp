@@ -40,7 +40,7 @@ void in_pieces(size_t inputs, int64_t elements, int64_t itemsize, const Body& bo
 
 void reduce_elements(Reduction reduction, ArithmeticType type, Inputs inputs, void* out, int64_t elements,
                      int64_t itemsize) {
-  const bool stream = elements * itemsize >= stream_bytes();
+  const bool stream = elements * itemsize > stream_bytes();
   in_pieces(inputs.size(), elements, itemsize, [&](int64_t begin, int64_t end) {
     combine(reduction, type, inputs, out, begin, end, stream);
     if (stream) stream_fence();

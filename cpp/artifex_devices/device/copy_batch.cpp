@@ -22,6 +22,7 @@ constexpr int64_t kMostTogether = 64;               // copies, each a stream of 
 void CopyBatch::add(const StridedCopy& copy, LaneId lane) {
   if (copy.bytes() == 0) return;
   bytes_ += copy.bytes();
+  shortest_run_ = std::min(shortest_run_, copy.run_bytes());
   copies_.push_back({copy, lane});
 }
 

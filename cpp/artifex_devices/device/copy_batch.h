@@ -37,6 +37,9 @@ class CopyBatch {
   void hold(BlockRef block) { held_.push_back(std::move(block)); }
 
   int64_t bytes() const noexcept { return bytes_; }
+  static constexpr int64_t kLongRun = int64_t{64} << 10;
+  /// Whether each copy consists of runs of kLongRun bytes or more.
+  bool has_long_runs() const noexcept { return shortest_run_ >= kLongRun && bulks_.empty(); }
 
   // For an Executor, which runs it by one of these and then ends it:
   /// Copies everything on the calling thread.
@@ -77,6 +80,7 @@ class CopyBatch {
   std::vector<BlockRef> held_;
   std::vector<LaneWork> work_;
   int64_t bytes_ = 0;
+  int64_t shortest_run_ = INT64_MAX;
 };
 
 /// The bytes of a transfer that the workers of one lane write, if the lanes of its copies share them evenly.

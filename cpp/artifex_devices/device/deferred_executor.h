@@ -20,7 +20,7 @@ class DeferredExecutor final : public Executor {
   /// `copies`: what makes the copies when their time has come.
   DeferredExecutor(uint64_t seed, std::shared_ptr<WorkerPoolExecutor> copies);
 
-  bool is_inline(int64_t) const noexcept override { return false; }
+  bool is_inline(int64_t, bool) const noexcept override { return false; }
   void run(CopyBatch& batch) override { copies_->run(batch); }
   EventRef submit(std::shared_ptr<CopyBatch> batch, const EventRef& after) override;
   bool is_deferred() const noexcept override { return true; }

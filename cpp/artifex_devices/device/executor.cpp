@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifex_devices/device/executor.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -28,12 +29,16 @@ EventRef Executor::begin_after(const EventRef& after, std::shared_ptr<CopyBatch>
   return ready;
 }
 
-bool WorkerPoolExecutor::is_inline(int64_t bytes) const noexcept {
-  return bytes < config().parallel_copy_bytes.load(std::memory_order_relaxed);
+bool WorkerPoolExecutor::is_inline(int64_t bytes, bool is_in_caches) const noexcept {
+  const int64_t limit = config().parallel_copy_bytes.load(std::memory_order_relaxed);
+  if (bytes < limit || !is_in_caches) return bytes < limit;
+  // Workers take over all bytes but the share of one of them. Before they are awake, one core has copied four times the
+  // limit within its caches (decision 0013).
+  return bytes - bytes / std::max(WorkerPool::process().max_workers(), 2) <= 4 * limit;
 }
 
 void WorkerPoolExecutor::run(CopyBatch& batch) {
-  if (is_inline(batch.bytes())) return copy_here(batch);
+  if (is_inline(batch.bytes(), false)) return copy_here(batch);
   check_interrupt();
   WorkerPool::process().parallel_for(begin(batch));
 }

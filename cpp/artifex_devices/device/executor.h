@@ -23,8 +23,10 @@ class Executor : public std::enable_shared_from_this<Executor> {
   Executor& operator=(const Executor&) = delete;
   virtual ~Executor() = default;
 
-  /// Whether the calling thread may make copies of so few bytes by itself, now and without a batch.
-  virtual bool is_inline(int64_t bytes) const noexcept = 0;
+  /// Whether the calling thread may make copies of so few bytes by itself, now and without a batch. `is_in_caches`:
+  /// copies of long runs (CopyBatch::has_long_runs) between Arrays and memory of the program, which has often just
+  /// written or read it.
+  virtual bool is_inline(int64_t bytes, bool is_in_caches = false) const noexcept = 0;
 
   /// Runs all copies and returns at their end. Interruptible: no copy is running when Interrupted is thrown.
   virtual void run(CopyBatch& batch) = 0;
@@ -47,7 +49,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
 /// Copies by the processor: small ones on the calling thread, others on the workers of WorkerPool::process().
 class WorkerPoolExecutor : public Executor {
  public:
-  bool is_inline(int64_t bytes) const noexcept override;
+  bool is_inline(int64_t bytes, bool is_in_caches) const noexcept override;
   void run(CopyBatch& batch) override;
   EventRef submit(std::shared_ptr<CopyBatch> batch, const EventRef& after) override;
 
@@ -66,7 +68,7 @@ class WorkerPoolExecutor : public Executor {
 class EngineExecutor final : public WorkerPoolExecutor {
  public:
   explicit EngineExecutor(std::shared_ptr<const CopyEngine> engine) : engine_(std::move(engine)) {}
-  bool is_inline(int64_t) const noexcept override { return false; }
+  bool is_inline(int64_t, bool) const noexcept override { return false; }
 
  private:
   void copy_here(const CopyBatch& batch) const override;
@@ -80,7 +82,9 @@ class EngineExecutor final : public WorkerPoolExecutor {
 class BlockingExecutor final : public Executor {
  public:
   explicit BlockingExecutor(std::shared_ptr<Executor> copies) : copies_(std::move(copies)) {}
-  bool is_inline(int64_t bytes) const noexcept override { return copies_->is_inline(bytes); }
+  bool is_inline(int64_t bytes, bool is_in_caches) const noexcept override {
+    return copies_->is_inline(bytes, is_in_caches);
+  }
   void run(CopyBatch& batch) override { copies_->run(batch); }
   EventRef submit(std::shared_ptr<CopyBatch> batch, const EventRef& after) override;
 

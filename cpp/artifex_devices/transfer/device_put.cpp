@@ -31,7 +31,8 @@ int64_t fill(const HostView& source, const Shards& shards, const Storage& storag
   std::byte* run = row_major_run(storage, shards);
   Executor& executor = sharding.devices()->client()->executor();
   const bool is_inline = executor.is_inline(total);
-  if (is_inline && !layout && run && is_dense(source.shape, source.byte_strides, size)) {
+  if (run && !layout && is_dense(source.shape, source.byte_strides, size) &&
+      (is_inline || executor.is_inline(total, true))) {
     std::memcpy(run, source.data, total);
     return total;
   }
@@ -67,7 +68,11 @@ int64_t fill(const HostView& source, const Shards& shards, const Storage& storag
            shard.buffer);
     }
   }
-  executor.run(batch);
+  if (executor.is_inline(batch.bytes(), batch.has_long_runs())) {
+    batch.copy();
+  } else {
+    executor.run(batch);
+  }
   return written;
 }
 

@@ -71,7 +71,7 @@ CopyTerms dense_copy_terms(int64_t bytes, int64_t copies, const CopyLimits& limi
     return terms;
   }
   terms[kCallsOnWorkers] = 1;
-  if (bytes < limits.stream_bytes) {
+  if (bytes <= limits.stream_bytes) {
     terms[kCached] = count;
     return terms;
   }

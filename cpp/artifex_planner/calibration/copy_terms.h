@@ -34,7 +34,7 @@ using CopyTerms = std::array<double, kCopyTerms.size()>;
 
 struct CopyLimits {
   int64_t parallel_bytes = int64_t{512} << 10;  // config().parallel_copy_bytes
-  int64_t stream_bytes = int64_t{4} << 20;      // from here on stores bypass the cache (base/stream_copy.h)
+  int64_t stream_bytes = int64_t{4} << 20;      // above it stores bypass the cache (base/stream_copy.h)
   int64_t cache_bytes = 0;                      // sum of the last-level caches; 0: not known, as if there were none
 };
 

@@ -32,10 +32,10 @@ TEST(CollectiveTerms, GathersAreCopiesOfEachGroup) {
 }
 
 TEST(CollectiveTerms, SumsReadAllInputsAndWriteOneResult) {
-  const CollectiveTerms terms = cooperative(ProgramCollective::kAllReduce, kMessageBytes, 3, 1);
+  const CollectiveTerms terms = cooperative(ProgramCollective::kAllReduce, kMessageBytes, 4, 1);
   EXPECT_EQ(term(terms, "results"), 1);
   EXPECT_EQ(term(terms, "added in caches"), 0);
-  EXPECT_EQ(term(terms, "added from memory"), 4 * kMessageBytes);
+  EXPECT_EQ(term(terms, "added from memory"), 5 * kMessageBytes);
   EXPECT_EQ(term(terms, "copies"), 0);
   EXPECT_EQ(term(cooperative(ProgramCollective::kReduceScatter, 1024, 3, 1), "added in caches"), 4096);
 }
