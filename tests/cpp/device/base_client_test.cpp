@@ -164,6 +164,25 @@ TEST(BaseClient, CanBeReplaced) {
             "-5f-2b7bsb");
 }
 
+TEST(BaseClient, IsReplacedOnceAtATime) {
+  EXPECT_EQ(in_child({},
+                     [] {
+                       const auto world = Client::make(Machine::live(), {.num_devices = 5});
+                       std::string log = base_is_replaced() ? "x" : "-";
+                       replace_base(world);
+                       log += base_is_replaced() ? "r" : "x";
+                       try {
+                         replace_base(Client::make(Machine::live(), {.num_devices = 7}));
+                       } catch (const Unavailable&) {
+                         log += "u";
+                       }
+                       log += count_of_base();
+                       replace_base(nullptr);
+                       return log + (base_is_replaced() ? "x" : "-");
+                     }),
+            "-ru5-");
+}
+
 TEST(BaseClient, KeepsItsDevicesInAForkedChild) {
   EXPECT_EQ(in_child({{"JAX_NUM_CPU_DEVICES", "3"}},
                      [] {

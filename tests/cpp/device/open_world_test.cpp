@@ -5,7 +5,6 @@
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
-#include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/cluster_client.h"
 
 namespace artifex_devices {
@@ -41,18 +40,6 @@ TEST(OpenWorld, FindsTheDevicesOfAPlatformInTheNearestWorldThatHasSome) {
   const auto planned = std::make_shared<OpenWorld>(make_cluster_client(pod()), outer);
   EXPECT_EQ(client_of_platform("tpu", planned.get()), planned->client);
   EXPECT_EQ(client_of_platform("cpu", planned.get()), nullptr);
-}
-
-TEST(OpenWorld, ReplacesTheBaseClientOnce) {
-  const ClientRef first = base_client();
-  const ClientRef world = cpu_world();
-  EXPECT_EQ(replace_base(world), first);
-  EXPECT_TRUE(base_is_replaced());
-  EXPECT_EQ(base_client(), world);
-  EXPECT_THROW(replace_base(cpu_world()), Unavailable);
-  EXPECT_EQ(replace_base(nullptr), world);
-  EXPECT_FALSE(base_is_replaced());
-  EXPECT_EQ(base_client(), first);
 }
 
 TEST(ClusterClient, IsOneWhileItIsAlive) {
