@@ -16,6 +16,7 @@ import artifex_devices._core  # noqa: F401 - first, as it refuses sub-interprete
 # isort: split
 import numpy as np
 
+from artifex_devices._base.absent_modules import AbsentModules as _AbsentModules
 from artifex_devices._base.public_names import MODULES as _MODULES
 
 # Modules whose names people look for here.
@@ -82,6 +83,9 @@ def _import_eagerly(*modules: str) -> None:
         found = sys.modules.get(f"{module}.{name}" if module == __name__ else module)
         if found is not None:
             globals()[name] = found if module == __name__ else getattr(found, name)
+
+
+sys.meta_path.append(_AbsentModules)
 
 
 def __dir__() -> list[str]:

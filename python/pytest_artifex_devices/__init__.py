@@ -8,7 +8,7 @@ artifex_devices because importing that one would load NumPy and the C++ core; th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     import artifex_devices as ad
 
 _DEFAULT_WORLD = 8
+_OPTIONS = {  # that people try, and what to write
+    "--devices --artifex-devices": "@pytest.mark.artifex_devices(8) above the test",
+    "--processes --artifex-processes": "@pytest.mark.artifex_processes(2) above the test",
+    "--real-processes": "--artifex-real-processes",
+    "--schedules": "--artifex-schedules",
+    "--schedule-seed": "--artifex-schedule-seed",
+}
 _EXAMPLES = {"artifex_devices": "1, 8", "artifex_processes": "1, 2, 4"}  # by mark, which has the name of its fixture
 
 
@@ -64,6 +71,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--artifex-schedule-seed", type=int, metavar="SEED", help="the first schedule, by default the mark's"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Generator[None, None, None]:
+    """Refuses options that neither pytest nor a plugin has, with what to write instead."""
+    yield
+    for names, hint in _OPTIONS.items():
+        tried = [word for word in args if word.partition("=")[0] in names.split()]
+        if tried and set(tried) & set(parser.parse_known_and_unknown_args(args)[1]):
+            raise pytest.UsageError(f"{tried[0]} is not an option of artifex_devices; write {hint}")
 
 
 def pytest_configure(config: pytest.Config) -> None:

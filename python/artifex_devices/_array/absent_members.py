@@ -6,6 +6,8 @@ They are descriptors, because a `__getattr__` would slow down every attribute of
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from artifex_devices._core import Array, Device, Mesh, NamedSharding, PartitionSpec, Shard
 
 _NO_GRADIENT = "functions are not differentiated here; leave it out"
@@ -98,22 +100,20 @@ HINTS = {
 
 
 class AbsentMember:
-    """Raises AttributeError for an attribute of an object; the class returns it itself."""
+    """Raises AttributeError for an attribute of an object or of its class."""
 
     def __init__(self, name: str, hint: str) -> None:
         self._name, self._hint = name, hint
         self.__doc__ = None  # documentation leaves it out
 
-    def __get__(self, instance: object, owner: type) -> AbsentMember:
-        if instance is None:
-            return self
-        raise AttributeError(
-            f"{owner.__name__}.{self._name} does not exist: {self._hint}", name=self._name, obj=instance
-        )
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        found = owner if instance is None else instance
+        raise AttributeError(f"{owner.__name__}.{self._name} does not exist: {self._hint}", name=self._name, obj=found)
 
 
 def _list_names(self: object) -> list[str]:
-    return [name for name in object.__dir__(self) if type(getattr(type(self), name, None)) is not AbsentMember]
+    absent = {name for base in type(self).__mro__ for name, each in vars(base).items() if type(each) is AbsentMember}
+    return [name for name in object.__dir__(self) if name not in absent]
 
 
 for _class, _rows in HINTS.items():

@@ -241,10 +241,10 @@ class SaveFuture:
         return f"<SaveFuture {state}, {self.bytes_written} of {self.nbytes} bytes>"
 
 
-def finish(future: SaveFuture) -> None:
-    """Waits until a save of this process is committed or has failed; only `wait()` raises its error."""
+def finish(future: SaveFuture, *, raises: bool = False) -> None:
+    """Waits until a save of this process is committed or has failed; raises its error only with `raises`."""
     if future._is_of_this_process():
-        future._finish()
+        future.wait() if raises else future._finish()
 
 
 # Futures whose threads are running. The thread refers to its future, and so also finishes a save whose future is

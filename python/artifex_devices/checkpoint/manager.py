@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from artifex_devices._base.checks import check_int, failure
 from artifex_devices._base.leaf_types import PyTree, Tree
@@ -128,6 +128,25 @@ class Manager:
         """Returns the step of the checkpoint that was committed last, or None without a checkpoint."""
         times = self._times()
         return max(times)[1] if times else None
+
+    def wait_until_finished(self) -> None:
+        """Waits until the saves of this Manager are committed; raises the error of the last one if it failed.
+
+        Errors of earlier saves are raised by `wait()` of their futures, or reported as warnings. With several
+        processes, every process calls this function.
+        """
+        if self._last is not None:
+            finish(self._last, raises=True)
+
+    def close(self) -> None:
+        """Waits as `wait_until_finished` does; the Manager can be used again. `with Manager(...)` closes at its end."""
+        self.wait_until_finished()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _folder(self, operation: str, step: object) -> str:
         number = check_int(operation, "step", step, "write 1000", minimum=0, maximum=10**18 - 1)

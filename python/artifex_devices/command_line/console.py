@@ -29,9 +29,10 @@ SCREEN_LINES = 40
 _MOST_EXAMPLES = 4
 _MOST_NAMES = 4
 _BASIC_GROUPS = ("positional arguments", "options")
+_LISTS = "artifex_devices plan suggest --help-all, which lists models and clusters"
 # Commands that people try, and what to write.
 _WORDS = {
-    "models list-models clusters": "artifex_devices plan suggest --help-all, which lists models and clusters",
+    "models list-models clusters": _LISTS,
     "suggest search memory llama-2-7b llama-2-70b llama-3-8b llama-3-70b mixtral-8x7b deepseek-v3": "artifex_devices "
     "plan suggest llama-2-7b --batch 64 --sequence 4096",
     "run launch exec": "JAX_NUM_CPU_DEVICES=8 python script.py, or mpiexec -n 2 python script.py",
@@ -54,6 +55,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.add_argument("--help-all", action=_HelpAll, help=argparse.SUPPRESS)
+        self.add_argument("--list-models", "--list-clusters", action=_ListNames, help=argparse.SUPPRESS)
 
     def format_help(self) -> str:
         """Returns the complete help if it fits a screen, otherwise the most important parts of it."""
@@ -122,6 +124,13 @@ class _HelpAll(argparse._HelpAction):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         print(parser.format_all() if isinstance(parser, Parser) else parser.format_help(), end="")
         parser.exit()
+
+
+class _ListNames(argparse._HelpAction):
+    """Ends with a usage error that says where names are listed: people try this option."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> NoReturn:
+        parser.error(f"{rest[-1]} is not an option; write {_LISTS}")
 
 
 @context_manager

@@ -66,6 +66,27 @@ def test_an_async_save_of_a_manager_removes_old_steps(tmp_path):
     assert manager.all_steps() == [2]
 
 
+def test_a_manager_waits_at_the_end_of_its_block(tmp_path):
+    with checkpoint.Manager(tmp_path, max_to_keep=2) as manager:
+        futures = [manager.save_async(step, {"w": step}) for step in (1, 2, 3)]
+    assert [future.done() for future in futures] == [True, True, True]
+    assert manager.all_steps() == [2, 3]
+    manager.close()
+
+
+def test_a_manager_raises_the_error_of_its_last_save_at_the_end_of_its_block(tmp_path, monkeypatch):
+    def fail(self):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint.saving.Save, "write", fail)
+    for wait in (checkpoint.Manager.wait_until_finished, checkpoint.Manager.close):
+        with pytest.raises(OSError, match="No space left on device"), checkpoint.Manager(tmp_path) as manager:
+            manager.save_async(1, {"w": 1})
+        with pytest.raises(OSError, match="No space left on device"):
+            wait(manager)
+    assert manager.all_steps() == []
+
+
 def test_two_saves_to_one_path_exclude_each_other(tmp_path, monkeypatch):
     began, go_on = threading.Event(), threading.Event()
     write = checkpoint.saving.Save.write

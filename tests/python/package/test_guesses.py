@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What newcomers type by guessing: each guess works, or its error says in one line what to write."""
 
+import contextlib
 import dataclasses
+import io
 
 import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import NamedSharding, P, lax, models, planner, prefetch  # noqa: F401 - guesses name them
+from artifex_devices.command_line import main
 
 WORKS = None
 X = np.arange(8.0)
@@ -155,6 +158,12 @@ IMPORTS = [
     ("run_text('from artifex_devices.experimental import pallas')", "needs JAX's compiler"),
     ("run_text('from artifex_devices.testing import simulate')", "write `with ad.simulate(8):`"),
     ("run_text('from artifex_devices.lax import psumm')", "did you mean psum?"),
+    ("run_text('import artifex_devices.random')", "artifex_devices.random does not exist: write rng = np.random"),
+    ("run_text('from artifex_devices.random import normal')", "np.random.default_rng(0)"),
+    ("run_text('import artifex_devices.nn as nn')", "np.maximum(x, 0) is relu"),
+    ("run_text('import artifex_devices.scipy.special')", "write import scipy"),
+    ("run_text('import artifex_devices.jit')", "it is not a module; write from artifex_devices import jit"),
+    ("run_text('import artifex_devices.experimental.pallas')", "needs JAX's compiler"),
 ]
 ARGUMENTS = [
     ("ad.shard_map(same, mesh, P('x'), P('x'))(X)", WORKS),
@@ -219,6 +228,17 @@ MEMBERS = [
     ("sharding.partition_spec", "write s.spec"),
     ("P('x').axes", "write tuple(spec)"),
     ("ad.devices()[0].type", "write d.platform"),
+    ("ad.Array.numpy", "write np.asarray(x)"),
+    ("ad.checkpoint.Manager('c').close()", WORKS),
+    ("ad.checkpoint.Manager('c').wait_until_finished()", WORKS),
+    ("ad.checkpoint.Manager('c').__enter__().all_steps()", WORKS),
+]
+COMMANDS = [
+    ("command('plan --list-models')", "--list-models is not an option; write artifex_devices plan suggest --help-all"),
+    ("command('plan train --list-models')", "write artifex_devices plan suggest --help-all"),
+    ("command('--list-clusters')", "write artifex_devices plan suggest --help-all"),
+    ("command('list-models')", "write artifex_devices plan suggest --help-all"),
+    ("command('run script.py')", "write JAX_NUM_CPU_DEVICES=8 python script.py, or mpiexec -n 2 python script.py"),
 ]
 OTHERS = [
     ("ad.rank()", "write ad.process_index()"),
@@ -239,7 +259,7 @@ OTHERS = [
     ("models.llama_2_7b", "write ad.models.transformer('llama-2-7b', batch=64, sequence=4096)"),
     ("planner.suggest('llama-2-7b', None)", "write models.transformer('llama-2-7b', batch=64, sequence=4096)"),
 ]
-ROWS = [*MESHES, *PLACES, *ARRAYS, *PROGRAMS, *NAMES, *IMPORTS, *ARGUMENTS, *MEMBERS, *OTHERS]
+ROWS = [*MESHES, *PLACES, *ARRAYS, *PROGRAMS, *NAMES, *IMPORTS, *ARGUMENTS, *MEMBERS, *COMMANDS, *OTHERS]
 
 
 @dataclasses.dataclass
@@ -257,6 +277,13 @@ def assign(x, index, value):
 
 def run_text(code):
     exec(code, {})
+
+
+def command(words):
+    """Runs a command; raises its usage error as a ValueError."""
+    with contextlib.redirect_stderr(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+        main(words.split())
+    raise ValueError(printed.getvalue().strip())
 
 
 def add_one(block):
@@ -301,4 +328,4 @@ def test_a_guess_works_or_names_the_way(guess, answer, names, capsys):
 
 
 def test_there_are_enough_guesses():
-    assert len(ROWS) == len(dict(ROWS)) >= 195
+    assert len(ROWS) == len(dict(ROWS)) >= 210

@@ -3,6 +3,7 @@
 
 import contextlib
 import importlib
+import importlib.util
 import inspect
 import io
 
@@ -52,6 +53,14 @@ def test_hasattr_is_false_for_missing_names():
         exec("import artifex_devices.lax as lax; lax.scan")
 
 
+def test_imports_of_other_packages_are_as_before():
+    for name in ("artifex_devicess", "artifex_devices.no_such_module", "no_such_package.random"):
+        assert importlib.util.find_spec(name.partition(".")[0]) is None or importlib.util.find_spec(name) is None
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module("artifex_devices.random")
+    assert caught.value.name == "artifex_devices.random"
+
+
 def test_members_of_other_libraries_are_absent_and_not_listed(x):
     sharding = x.sharding
     for value in (x, sharding, sharding.mesh, sharding.spec, x.addressable_shards[0], ad.devices()[0]):
@@ -59,7 +68,7 @@ def test_members_of_other_libraries_are_absent_and_not_listed(x):
         assert names
         assert not set(names) & set(dir(value))
         for name in names:
-            assert getattr(value, name, 3) == 3
+            assert (getattr(value, name, 3), getattr(type(value), name, 3)) == (3, 3)
             with pytest.raises(AttributeError, match=rf"{type(value).__name__}\.{name} does not exist: \w+"):
                 getattr(value, name)
 

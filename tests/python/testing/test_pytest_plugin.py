@@ -112,6 +112,26 @@ def test_a_wrong_mark_is_a_usage_error(run, mark, got):
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("--devices 8", "--devices is not an option of artifex_devices; write @pytest.mark.artifex_devices(8)"),
+        ("--artifex-processes=2", "write @pytest.mark.artifex_processes(2) above the test"),
+        ("--schedules 3", "--schedules is not an option of artifex_devices; write --artifex-schedules"),
+    ],
+)
+def test_options_that_people_try_are_refused_with_a_hint(run, words, text):
+    result = run("def test_it(): pass\n", *words.split())
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert text in result.stderr.str()
+
+
+def test_a_project_may_have_an_option_of_such_a_name(run, pytester):
+    pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--devices', type=int)")
+    result = run("def test_it(request): assert request.config.getoption('devices') == 8\n", "--devices", "8")
+    result.assert_outcomes(passed=1)
+
+
 def test_the_mark_is_registered(run):
     result = run("@pytest.mark.artifex_devices(2)\ndef test_it(): pass\n", "--strict-markers")
     result.assert_outcomes(passed=1)
