@@ -14,6 +14,7 @@
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/checkpoint/boxes.h"
+#include "artifex_devices/checkpoint/folder_lock.h"
 #include "artifex_devices/checkpoint/read_boxes.h"
 #include "artifex_devices/checkpoint/save_part.h"
 #include "artifex_devices/checkpoint/stored_checkpoint.h"
@@ -270,6 +271,29 @@ parts); `part_type`, of its parts, is one of (file, origin, shape, bytes).
       py::arg("path"), "Returns os.path.realpath of a path of which only the last name may be missing, else None.");
   internal.def("exchange_paths", &exchange_paths, py::call_guard<ReleaseGil>(), py::arg("a"), py::arg("b"),
                py::arg("operation"), "Exchanges two folders in one step. Returns False where the file system cannot.");
+  py::class_<FolderLock>(internal, "FolderLock",
+                         "The lock of one save on a folder, which keeps other saves out of it. Forked children do not "
+                         "hold it.")
+      .def(py::init<>())
+      .def_property_readonly(
+          "is_held",
+          py::cpp_function([](const FolderLock& self) { return self.is_held(); }, py::call_guard<ReleaseGil>()),
+          "Whether a folder is locked.")
+      .def(
+          "take", [](FolderLock& self, const std::string& folder) { return self.take(folder); },
+          py::call_guard<ReleaseGil>(), py::arg("folder"),
+          "Locks a folder; returns False if it does not exist. Raises BlockingIOError if another save has locked it.")
+      .def(
+          "is_at", [](const FolderLock& self, const std::string& path) { return self.is_at(path); },
+          py::call_guard<ReleaseGil>(), py::arg("path"),
+          "Returns whether the locked folder is still at a path; False without a lock.")
+      .def(
+          "release", [](FolderLock& self) { self.release(); }, py::call_guard<ReleaseGil>(),
+          "Unlocks the folder, if it is locked.")
+      .def_static(
+          "is_taken_by_this_thread", &FolderLock::is_taken_by_this_thread, py::call_guard<ReleaseGil>(),
+          py::arg("folder"),
+          "Returns whether this thread has locked a folder: then a signal handler interrupted it, and runs this.");
 }
 
 }  // namespace artifex_devices::bindings

@@ -38,6 +38,7 @@ __all__: list[str] = [
     "FlightGroup",
     "FlightRecord",
     "FlightRecorder",
+    "FolderLock",
     "HostLeaf",
     "MemoryWindow",
     "MeshDevices",
@@ -408,6 +409,39 @@ class StoredCheckpoint:
     def values(self) -> str:
         """
         JSON of the Python values.
+        """
+
+class FolderLock:
+    """
+    The lock of one save on a folder, which keeps other saves out of it. Forked children do not hold it.
+    """
+
+    @staticmethod
+    def is_taken_by_this_thread(folder: str) -> bool:
+        """
+        Returns whether this thread has locked a folder: then a signal handler interrupted it, and runs this.
+        """
+
+    def __init__(self) -> None: ...
+    def is_at(self, path: str) -> bool:
+        """
+        Returns whether the locked folder is still at a path; False without a lock.
+        """
+
+    def release(self) -> None:
+        """
+        Unlocks the folder, if it is locked.
+        """
+
+    def take(self, folder: str) -> bool:
+        """
+        Locks a folder; returns False if it does not exist. Raises BlockingIOError if another save has locked it.
+        """
+
+    @property
+    def is_held(self) -> bool:
+        """
+        Whether a folder is locked.
         """
 
 class ProcessMap:

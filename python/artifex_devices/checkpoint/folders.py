@@ -32,7 +32,6 @@ from typing import Any, TypeAlias
 from artifex_devices._base.checks import failure, wrong_type
 from artifex_devices._core import internal
 from artifex_devices.checkpoint import commit_times, manifest
-from artifex_devices.checkpoint.locks import FolderLock, is_locked_by_this_thread
 
 _OURS = re.compile(
     rf"shard-\d{{5,}}-model-\d{{5,}}-of-\d{{5,}}\.safetensors|{re.escape(manifest.FILE)}|{re.escape(commit_times.FILE)}"
@@ -120,7 +119,7 @@ def retire(folder: str) -> None:
     A link, a folder with files that no save wrote, and a checkpoint that a save has locked stay. It is not an error
     if another process has retired the checkpoint.
     """
-    lock = FolderLock()
+    lock = internal.FolderLock()
     parent, name = os.path.split(folder)
     try:
         check_own("checkpoint", folder, "move it away")
@@ -176,9 +175,9 @@ class StagingFolder:
         self._operation = operation
         self._target = target
         self._overwrite = overwrite
-        self._new = FolderLock()  # on the folder of this save, before and after it is renamed
-        self._old = FolderLock()  # on the checkpoint that it replaces
-        self._run = FolderLock()  # on the folder of all checkpoints of a Manager, while it commits
+        self._new = internal.FolderLock()  # on the folder of this save, before and after it is renamed
+        self._old = internal.FolderLock()  # on the checkpoint that it replaces
+        self._run = internal.FolderLock()  # on the folder of all checkpoints of a Manager, while it commits
         self._may_exist = False  # the folder of this save, or the old checkpoint in its place
         self._is_committed = False
 
@@ -206,7 +205,7 @@ class StagingFolder:
                 raise self._cannot("create", self.folder, error) from None
             self._new.release()
 
-    def _lock(self, lock: FolderLock, folder: str) -> bool:
+    def _lock(self, lock: internal.FolderLock, folder: str) -> bool:
         """Locks a folder, with the errors of a save; returns False if it does not exist."""
         try:
             return lock.take(folder)
@@ -256,7 +255,7 @@ class StagingFolder:
         while True:
             folder = os.path.realpath(directory)
             with suppress(BlockingIOError):
-                if is_locked_by_this_thread(folder) or self._run.take(folder):
+                if internal.FolderLock.is_taken_by_this_thread(folder) or self._run.take(folder):
                     return
             if not os.path.isdir(directory):
                 raise FileNotFoundError(

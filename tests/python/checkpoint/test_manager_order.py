@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
+from artifex_devices._core import internal
 from artifex_devices.checkpoint import commit_times, folders
 
 
@@ -197,7 +198,7 @@ def test_a_step_that_another_process_retires_before_it_is_replaced_is_saved(tmp_
 
 def test_a_step_that_is_being_replaced_is_not_retired(tmp_path):
     checkpoint.save(tmp_path / "1", {"w": 1})
-    lock = checkpoint.locks.FolderLock()
+    lock = internal.FolderLock()
     assert lock.take(str(tmp_path / "1"))
     folders.retire(str(tmp_path / "1"))
     assert os.listdir(tmp_path) == ["1"]
@@ -209,7 +210,7 @@ def test_a_step_that_is_being_replaced_is_not_retired(tmp_path):
 def test_a_manager_that_cannot_lock_its_directory_raises_before_the_commit(tmp_path, monkeypatch):
     manager = checkpoint.Manager(tmp_path, max_to_keep=1)
     manager.save(1, {"w": 1})
-    lock = checkpoint.locks.FolderLock()
+    lock = internal.FolderLock()
     other = threading.Thread(target=lock.take, args=(str(tmp_path),))
     other.start()
     other.join()
@@ -244,7 +245,7 @@ def test_a_signal_handler_may_save_a_step_during_a_commit(owner, tmp_path, monke
         signal.signal(signal.SIGUSR1, before)
     assert manager.latest_step() == 3
     assert os.listdir(tmp_path) == ["3"]
-    lock = checkpoint.locks.FolderLock()
+    lock = internal.FolderLock()
     assert lock.take(str(tmp_path))
     lock.release()
 
