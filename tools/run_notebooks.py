@@ -25,6 +25,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from artifex_devices._base.charts import svg_text
+from artifex_devices._base.svg import Picture
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "examples" / "notebooks"
@@ -53,7 +54,9 @@ def run_cell(source: str, name: str, namespace: dict[str, Any]) -> list[dict[str
                 data = {kind: lines_of(getattr(value, method)()), **data}
         outputs.append({"data": data, "execution_count": 0, "metadata": {}, "output_type": "execute_result"})
     for svg in figures():
-        data = {"image/svg+xml": [" ".join(svg.split())], "text/plain": ["<Figure>"]}
+        # JupyterLab fits an image of HTML to a narrow window, but not a bare SVG.
+        picture = Picture(" ".join(svg.split()))
+        data = {"text/html": [picture._repr_html_()], "image/svg+xml": [str(picture)], "text/plain": ["<Figure>"]}
         outputs.append({"data": data, "metadata": {}, "output_type": "display_data"})
     return outputs
 
