@@ -14,6 +14,7 @@
 #include "artifex_devices/base/config.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/device/cpu/arena.h"
+#include "artifex_devices/device/cpu/pages.h"
 #include "artifex_devices/device/memory.h"
 
 namespace artifex_devices {
@@ -79,7 +80,7 @@ TEST_F(MemoryKindsTest, GivesEachKindItsOwnArena) {
       EXPECT_EQ(arena.node(), 0);
       const BlockRef block = arena.allocate(100);
       EXPECT_EQ(block->space(), &arena);
-      EXPECT_EQ(arena.stats().bytes_in_use, caching ? 128 : 4096);
+      EXPECT_EQ(arena.stats().bytes_in_use, caching ? 128 : page_bytes());
     }
   }
 }
@@ -114,13 +115,13 @@ TEST_F(MemoryKindsTest, CountsLocksAndReleasesThemWithThePages) {
                                Arena& arena = Arena::of_node(0, MemoryKind::kPinnedHost);
                                const int64_t before = arena.stats().bytes_locked;
                                {
-                                 const BlockRef small = arena.allocate(5000);
+                                 const BlockRef small = arena.allocate(page_bytes() + 900);
                                  if (!small->is_locked() || !has(flags_of(small->host_data()), "lo")) return 1;
-                                 if (arena.stats().bytes_locked != before + 2 * 4096) return 2;
+                                 if (arena.stats().bytes_locked != before + 2 * page_bytes()) return 2;
                                  const BlockRef neighbour = arena.allocate(100);  // on the page that is locked
-                                 if (arena.stats().bytes_locked != before + 2 * 4096) return 3;
+                                 if (arena.stats().bytes_locked != before + 2 * page_bytes()) return 3;
                                }
-                               if (arena.stats().bytes_locked != before + 2 * 4096) return 4;  // cached
+                               if (arena.stats().bytes_locked != before + 2 * page_bytes()) return 4;  // cached
                                Arena::trim_all();
                                if (arena.stats().bytes_locked != 0) return 5;
                                return has_page_lock_trouble() ? 6 : 0;
@@ -214,7 +215,8 @@ TEST_F(MemoryKindsTest, FreesEverythingAtOnceWithoutACache) {
       {
         const BlockRef block = arena.allocate(bytes);
         std::memset(block->host_data(), 1, static_cast<size_t>(bytes));
-        EXPECT_EQ(arena.stats().bytes_mapped, std::max<int64_t>((bytes + 4095) / 4096, 1) * 4096);
+        EXPECT_EQ(arena.stats().bytes_mapped,
+                  std::max<int64_t>((bytes + page_bytes() - 1) / page_bytes(), 1) * page_bytes());
       }
       EXPECT_EQ(arena.stats().bytes_mapped, 0);
       EXPECT_EQ(arena.stats().bytes_cached, 0);

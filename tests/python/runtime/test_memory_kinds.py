@@ -2,8 +2,10 @@
 """Kinds of memory: their pages really differ, data moves between them bit by bit, each is counted by itself."""
 
 import gc
+import os
 import pickle
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -156,10 +158,28 @@ stats = lambda: ad.devices()[0].memory("pinned").stats()
 """
 
 
-def in_limited_child(code):
+# Kernels for aarch64 may have pages of 64 KiB, which are locked as a whole.
+LARGE_PAGES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+long sysconf(int name) {
+  if (name == _SC_PAGESIZE) return 65536;
+  return ((long (*)(int))dlsym(RTLD_NEXT, "sysconf"))(name);
+}
+"""
+COMPILER = shutil.which("cc")
+
+
+def in_limited_child(code, **environment):
     """Runs code in a process that may lock 64 KiB."""
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED + code], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-c", LIMITED + code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done
@@ -210,6 +230,26 @@ assert stats()["pool_bytes_locked"] <= 65536
 del x
 assert "locked in RAM" in put(60000).describe()
 """)
+
+    @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+    def test_pages_are_as_large_as_the_system_says(self, tmp_path):
+        (tmp_path / "pages.c").write_text(LARGE_PAGES, encoding="utf-8")
+        library = tmp_path / "pages.so"
+        subprocess.run([COMPILER, "-shared", "-fPIC", tmp_path / "pages.c", "-o", library], check=True)
+        in_limited_child(
+            """
+warnings.simplefilter("ignore")
+locked = lambda: next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmLck:"))
+first, second = put(5000), put(20000)
+assert (stats()["pool_bytes_locked"], locked()) == (65536, "64"), (stats(), locked())
+del second
+big = put(1 << 19)  # does not fit: pages that no block uses lose their locks
+assert "not locked" in big.describe(), big.describe()
+assert (stats()["pool_bytes_locked"], locked()) == (65536, "64"), (stats(), locked())
+assert "locked in RAM" in first.describe()
+""",
+            LD_PRELOAD=str(library),
+        )
 
     def test_other_kinds_do_not_warn(self):
         in_limited_child("""

@@ -16,7 +16,9 @@ constinit std::atomic<uint64_t> g_releases{0};
 // Whole huge pages if that adds at most a quarter: new huge pages cost a fifth of the same bytes in small pages.
 int64_t rounded(int64_t bytes, bool huge_pages) noexcept {
   const int64_t huge = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  return huge_pages && huge - bytes <= bytes / 4 ? huge : (std::max<int64_t>(bytes, 1) + kPage - 1) / kPage * kPage;
+  if (huge_pages && huge - bytes <= bytes / 4) return huge;
+  const int64_t page = page_bytes();
+  return (std::max<int64_t>(bytes, 1) + page - 1) / page * page;
 }
 
 }  // namespace

@@ -15,16 +15,16 @@ inline constexpr int64_t kChunkBytes = int64_t{2} << 20;
 
 /// The pages of a chunk of pinned memory: which are locked in RAM, and the number of blocks in use on each.
 struct ChunkPages {
-  static constexpr size_t kPages = kChunkBytes / kPage;
-  using Set = std::bitset<kPages>;
+  static constexpr size_t kMostPages = kChunkBytes / kSmallestPage;
+  using Set = std::bitset<kMostPages>;
   Set locked;  // written by the thread that is locking or unlocking
-  std::array<uint16_t, kPages> users{};
+  std::array<uint16_t, kMostPages> users{};
   bool is_busy = false;  // a thread is locking or unlocking pages
 
   /// Locked pages without a block in use.
   Set unused() const noexcept {
     Set pages = locked;
-    for (size_t page = 0; page < kPages; ++page) {
+    for (size_t page = 0; page < kMostPages; ++page) {
       if (users[page] > 0) pages[page] = false;
     }
     return pages;

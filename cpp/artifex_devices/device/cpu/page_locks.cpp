@@ -34,7 +34,8 @@ void note_trouble(int error, int64_t bytes) noexcept {
 /// The first page of a block in its chunk, and the one after the last.
 std::pair<size_t, size_t> pages_of(const Chunk& chunk, const std::byte* data, int64_t bytes) noexcept {
   const int64_t begin = data - chunk.data;
-  return {static_cast<size_t>(begin / kPage), static_cast<size_t>((begin + bytes - 1) / kPage + 1)};
+  const int64_t size = page_bytes();
+  return {static_cast<size_t>(begin / size), static_cast<size_t>((begin + bytes - 1) / size + 1)};
 }
 
 /// Call with the arena's lock.
@@ -93,12 +94,13 @@ int PageLocks::lock_in_chunk(const Block& block, const Chunk& chunk) noexcept {
   const ChunkGuard guard(lists_, chunk);
   ChunkPages::Set& is_locked = chunk.pages->locked;
   const auto [first, end] = pages_of(chunk, block.data_, block.capacity_);
+  const int64_t size = page_bytes();
   for (size_t page = first; page < end; ++page) {
     if (is_locked[page]) continue;
     const size_t begin = page;
     while (page < end && !is_locked[page]) ++page;
-    const auto bytes = static_cast<int64_t>(page - begin) * kPage;
-    if (const int error = lock_pages(chunk.data + static_cast<int64_t>(begin) * kPage, bytes)) return error;
+    const auto bytes = static_cast<int64_t>(page - begin) * size;
+    if (const int error = lock_pages(chunk.data + static_cast<int64_t>(begin) * size, bytes)) return error;
     for (size_t done = begin; done < page; ++done) is_locked[done] = true;
     locked_.fetch_add(bytes, std::memory_order_relaxed);
   }
@@ -119,14 +121,15 @@ const Chunk* PageLocks::begin_unlocking(ChunkPages::Set& unused) noexcept {
 
 int64_t PageLocks::unlock_unused() noexcept {
   int64_t bytes = 0;
+  const int64_t size = page_bytes();
   ChunkPages::Set unused;
   while (const Chunk* chunk = begin_unlocking(unused)) {
     const ChunkGuard guard(lists_, *chunk, std::adopt_lock);  // new users of these pages wait for its end
-    for (size_t page = 0; page < ChunkPages::kPages; ++page) {
-      if (unused[page]) unlock_pages(chunk->data + static_cast<int64_t>(page) * kPage, kPage);
+    for (size_t page = 0; page < ChunkPages::kMostPages; ++page) {
+      if (unused[page]) unlock_pages(chunk->data + static_cast<int64_t>(page) * size, size);
     }
     chunk->pages->locked &= ~unused;
-    bytes += static_cast<int64_t>(unused.count()) * kPage;
+    bytes += static_cast<int64_t>(unused.count()) * size;
   }
   locked_.fetch_sub(bytes, std::memory_order_relaxed);
   return bytes;
@@ -170,7 +173,7 @@ void PageLocks::forget(const Block& block) noexcept {
 }
 
 void PageLocks::forget(const Chunk& chunk) noexcept {
-  locked_.fetch_sub(static_cast<int64_t>(chunk.pages->locked.count()) * kPage, std::memory_order_relaxed);
+  locked_.fetch_sub(static_cast<int64_t>(chunk.pages->locked.count()) * page_bytes(), std::memory_order_relaxed);
 }
 
 void PageLocks::forget_all_in_child(const SmallHeap& heap) noexcept {

@@ -31,6 +31,8 @@ int64_t past_alignment(const void* data) noexcept {
 
 }  // namespace
 
+int64_t page_bytes() noexcept { return sysconf(_SC_PAGESIZE); }
+
 std::byte* map_pages(int64_t bytes, const PageAdvice& advice) noexcept {
   auto* data = static_cast<std::byte*>(map(bytes));
   if (!data) return nullptr;
@@ -62,7 +64,7 @@ bool touch_pages(std::byte* data, int64_t bytes) noexcept {
   if (madvise(data, static_cast<size_t>(bytes), MADV_POPULATE_WRITE) == 0) return true;
   if (errno != EINVAL) return false;  // EINVAL: older kernels do not know it
 #endif
-  for (int64_t i = 0; i < bytes; i += kPage) *const_cast<volatile std::byte*>(data + i) = std::byte{0};
+  for (int64_t i = 0; i < bytes; i += kSmallestPage) *const_cast<volatile std::byte*>(data + i) = std::byte{0};
   return true;
 }
 

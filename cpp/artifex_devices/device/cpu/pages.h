@@ -18,9 +18,12 @@
 // System calls for pages, without state, exceptions or locks.
 namespace artifex_devices {
 
-inline constexpr int64_t kPage = 4096;
+inline constexpr int64_t kSmallestPage = 4096;
 inline constexpr int64_t kHugePage = int64_t{2} << 20;
 inline constexpr int64_t kAddressSpace = int64_t{1} << 47;  // of a user process
+
+/// The bytes of a page of this system: 4 KiB on x86-64; a kernel for aarch64 is built for 4, 16 or 64 KiB.
+int64_t page_bytes() noexcept;
 
 /// Properties of requested pages.
 struct PageAdvice {
