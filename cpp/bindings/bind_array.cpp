@@ -2,6 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <mutex>
+
 #include "array_methods.h"
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/live_arrays.h"
@@ -13,6 +15,7 @@
 #include "device_indices.h"
 #include "fast_path.h"
 #include "gil.h"
+#include "gil_mutex.h"
 #include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
 #include "python_arguments.h"
@@ -75,7 +78,14 @@ Device& device_of_shard(const ShardView& self) { return self.array->sharding()->
 py::object shard_data(ShardView& self) {
   if (!device_of_shard(self).is_addressable()) return py::none();
   self.array->check_alive("shard_data");
-  if (!self.data) self.data = py::cast(self.array->shard_data(self.position));
+  static constinit GilMutex mutex;
+  {
+    const std::lock_guard lock(mutex);
+    if (self.data) return self.data;
+  }
+  const py::object created = py::cast(self.array->shard_data(self.position));
+  const std::lock_guard lock(mutex);
+  if (!self.data) self.data = created;
   return self.data;
 }
 
@@ -88,15 +98,14 @@ PyObject* fast_shard_data(PyObject* self) {
 py::list addressable_shards(const py::object& self) {
   const auto array = self.cast<ArrayRef>();
   array->check_alive("addressable_shards");
-  PyObject*& cached = CachedObject<Array>::of(self.ptr());
+  PyObject* cached = CachedObject<Array>::of(self.ptr());
   if (cached == nullptr) {
     const DeviceList& devices = *array->sharding()->devices();
     py::list shards;
     for (int64_t i = 0; i < devices.addressable_count(); ++i) {
       shards.append(ShardView{array, devices.addressable_position(i)});
     }
-    // Creating them may have run code that created them too.
-    if (cached == nullptr) cached = shards.release().ptr();
+    cached = CachedObject<Array>::store(self.ptr(), std::move(shards));
   }
   PyObject* const copy = PyList_GetSlice(cached, 0, PyList_GET_SIZE(cached));
   if (copy == nullptr) throw py::error_already_set();

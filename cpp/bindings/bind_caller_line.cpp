@@ -10,6 +10,7 @@
 #include "artifex_devices/base/caller_line.h"
 #include "bindings.h"
 #include "caller_place.h"
+#include "cpython_calls.h"
 #include "gil.h"
 #include "recent_cache.h"
 
@@ -31,7 +32,8 @@ bool is_of_the_package(PyFrameObject* frame) {
   static PyObject* const name = PyUnicode_InternFromString("__name__");
   const auto globals = py::reinterpret_steal<py::dict>(PyFrame_GetGlobals(frame));
   if (!name || !globals) return false;
-  const std::string_view module = text_of(PyDict_GetItem(globals.ptr(), name));
+  const auto own = py::reinterpret_steal<py::object>(dict_item(globals.ptr(), name));
+  const std::string_view module = text_of(own.ptr());
   return module == "artifex_devices" || module.starts_with("artifex_devices.") || module == "threading";
 }
 
@@ -57,14 +59,20 @@ FramePlace place_of(PyFrameObject* frame) {
   const auto owner = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
   auto* const code = reinterpret_cast<PyCodeObject*>(owner.ptr());
   const int instruction = PyFrame_GetLasti(frame);
-  KnownPlace& known = g_known_places.place(hash_pointer(code) * 31 + static_cast<size_t>(instruction));
-  if (known.code.is(owner) && known.instruction == instruction) return {known.place, known.is_of_the_package};
+  const size_t hash = hash_pointer(code) * 31 + static_cast<size_t>(instruction);
+  FramePlace found;
+  const bool is_known = g_known_places.at(hash, [&](const KnownPlace& known) {
+    if (!known.code.is(owner) || known.instruction != instruction) return false;
+    found = {known.place, known.is_of_the_package};
+    return true;
+  });
+  if (is_known) return found;
   const py::error_scope keep_error;
   const bool is_ours = is_of_the_package(frame);
   PyErr_Clear();
   const CallerPlace place{text_of(code->co_filename), PyCode_Addr2Line(code, instruction), code->co_filename};
   PyErr_Clear();
-  const KnownPlace replaced = std::exchange(known, KnownPlace{owner, instruction, is_ours, place});
+  g_known_places.store(hash, KnownPlace{owner, instruction, is_ours, place});
   return {place, is_ours};
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pybind11/critical_section.h>
 #include <pybind11/pybind11.h>
 
 #include <array>
@@ -154,6 +155,7 @@ struct Imported {
 };
 
 Imported import_capsule(const py::object& capsule) {
+  const py::scoped_critical_section lock(capsule);  // its memory is taken once
   if (!PyCapsule_CheckExact(capsule.ptr())) {
     throw_error<TypeMismatch>("{}: __dlpack__() returned a {}; expected a capsule; the object does not follow DLPack",
                               kImport, type_of(capsule));

@@ -101,11 +101,11 @@ std::vector<py::object> device_objects(const Mesh& mesh) {
 
 py::object mesh_devices(const py::object& self) {
   // Built at the first access and cached on the object, because it is expensive for a mesh of 10^6 devices.
-  py::dict attributes = self.attr("__dict__");
+  const py::dict attributes = self.attr("__dict__");
   if (!attributes.contains("_devices")) {
     const auto& mesh = self.cast<const Mesh&>();
     const Dims shape = mesh.empty() ? Dims{} : mesh.abstract_mesh().axis_sizes();  // empty: None without dimensions
-    attributes["_devices"] = object_ndarray(shape, device_objects(mesh));
+    return attributes.attr("setdefault")("_devices", object_ndarray(shape, device_objects(mesh)));
   }
   return attributes["_devices"];
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparison of containers by the identity of their elements, for artifex_devices.testing.
+#include <pybind11/critical_section.h>
 #include <pybind11/pybind11.h>
 
 #include "artifex_devices/base/throw_error.h"
@@ -12,6 +13,7 @@ namespace {
 // Whether a list, dict or set has exactly these elements in this order: a dict its keys, then its values. Calls no code
 // of the user.
 bool has_elements(PyObject* container, PyObject* elements) {
+  const py::scoped_critical_section lock(container);
   const Py_ssize_t count = PyTuple_GET_SIZE(elements);
   if (PyDict_CheckExact(container)) {
     const Py_ssize_t size = PyDict_GET_SIZE(container);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pybind11/gil_safe_call_once.h>
 #include <pybind11/native_enum.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -329,11 +330,11 @@ const PartitionSpec& spec_from_python(py::handle object, std::string_view operat
 }
 
 py::object axis_sizes_by_name(const AbstractMesh& mesh) {
-  static PyObject* ordered_dict = nullptr;  // never freed
-  if (ordered_dict == nullptr) {
-    ordered_dict = py::object(py::module_::import("collections").attr("OrderedDict")).release().ptr();
-  }
-  py::object result = py::handle(ordered_dict)();
+  PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> ordered_dict;  // never freed
+  py::object result =
+      ordered_dict
+          .call_once_and_store_result([] { return py::object(py::module_::import("collections").attr("OrderedDict")); })
+          .get_stored()();
   for (int64_t i = 0; i < mesh.rank(); ++i) {
     result[axis_name_to_python(mesh.axis_names()[static_cast<size_t>(i)])] = py::int_(mesh.axis_sizes()[i]);
   }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pybind11/critical_section.h>
+
 #include <memory>
 
 #include "cpython_calls.h"
@@ -49,7 +51,8 @@ PyObject* open_participants(PyObject* self, PyObject* const* args, Py_ssize_t co
       auto& me = *reinterpret_cast<ParticipantObject*>(result.ptr());
       me.session = new_reference(args[0]);
       me.owner = new_reference(self);
-      me.args = new_reference(PyList_GET_ITEM(args[2], position));
+      me.args = checked(PySequence_GetItem(args[2], position)).release().ptr();
+      me.code = new_reference(Py_None);
       me.position = position;
       all.objects.push_back(std::move(result));
     }
@@ -60,6 +63,8 @@ PyObject* open_participants(PyObject* self, PyObject* const* args, Py_ssize_t co
 // close(): ends the call; its participants cannot call collectives any more, and their objects are released.
 PyObject* close_participants(PyObject* self, PyObject*) {
   return translated([&]() -> PyObject* {
+    const py::scoped_critical_section lock(
+        self);  // threads of participants that the call left behind may be in `arrive`
     Participants& all = participants_of(self);
     for (const py::object& participant : all.objects) {
       auto& me = *reinterpret_cast<ParticipantObject*>(participant.ptr());

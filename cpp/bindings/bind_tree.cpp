@@ -3,10 +3,12 @@
 // the caller (python/artifex_devices/_tree) opens one level of each other node and raises the errors. Structures are
 // tuples (type, data, children).
 #include <fmt/format.h>
+#include <pybind11/critical_section.h>
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -111,12 +113,13 @@ class Flattening {
       if (done) inner.children.add(std::exchange(done, {}));
       const Py_ssize_t i = inner.next++;
       // A list may change while functions of registered types run.
-      if (i >= inner.children.max_count() || i >= PySequence_Fast_GET_SIZE(inner.values.ptr())) {
+      const auto child = py::reinterpret_steal<py::object>(
+          i < inner.children.max_count() ? sequence_item(inner.values.ptr(), i) : nullptr);
+      if (!child) {
         done = end(&inner);
         open_.leave();
         continue;
       }
-      const py::object child = borrow(PySequence_Fast_GET_ITEM(inner.values.ptr(), i));
       if (is_known_leaf(child.ptr())) {
         leaf(child.ptr());
         inner.children.add_leaf();
@@ -195,10 +198,11 @@ class Flattening {
   struct Open {
     py::object type;
     py::object data;
-    py::object values;           // list or tuple of the children
-    KnownKeys* known = nullptr;  // of a dict with such keys
-    py::object path = {};        // only if is_leaf takes the path
-    py::object keys = {};        // the same; of the children
+    py::object values;            // list or tuple of the children
+    bool has_known_keys = false;  // of a dict, by `hash`
+    size_t hash = 0;
+    py::object path = {};  // only if is_leaf takes the path
+    py::object keys = {};  // the same; of the children
     Children children;
     Py_ssize_t next = 0;
   };
@@ -239,40 +243,70 @@ class Flattening {
   }
 
   py::object begin_dict(PyObject* tree) {
-    const Py_ssize_t size = PyDict_GET_SIZE(tree);
-    if (size > static_cast<Py_ssize_t>(KnownKeys::kMaxKeys)) return begin_big_dict(tree);
+    constexpr auto kMaxSize = static_cast<Py_ssize_t>(KnownKeys::kMaxKeys);
     std::array<PyObject*, KnownKeys::kMaxKeys> keys{};
     std::array<py::object, KnownKeys::kMaxKeys> values;
-    PyObject* key = nullptr;
-    PyObject* value = nullptr;
-    Py_ssize_t place = 0;
+#ifdef Py_GIL_DISABLED
+    std::array<py::object, KnownKeys::kMaxKeys> held_keys;  // another thread may remove them from the dict
+#endif
     size_t count = 0;
-    while (count < KnownKeys::kMaxKeys && PyDict_Next(tree, &place, &key, &value) != 0) {
-      keys[count] = key;
-      values[count++] = borrow(value);
+    bool is_big = false;
+    {
+      const py::scoped_critical_section lock(tree);
+      PyObject* key = nullptr;
+      PyObject* value = nullptr;
+      Py_ssize_t place = 0;
+      is_big = PyDict_GET_SIZE(tree) > kMaxSize;
+      while (!is_big && count < KnownKeys::kMaxKeys && PyDict_Next(tree, &place, &key, &value) != 0) {
+        keys[count] = key;
+#ifdef Py_GIL_DISABLED
+        held_keys[count] = borrow(key);
+#endif
+        values[count++] = borrow(value);
+      }
     }
-    KnownKeys& entry = g_known_keys.place(KnownKeys::hash(keys, count));
-    if (!is_of(entry, keys, count) && !learn(&entry, tree, keys, count)) return begin_big_dict(tree);
+    if (is_big) return begin_big_dict(tree);
+    const size_t hash = KnownKeys::hash(keys, count);
     const auto end = values.begin() + static_cast<std::ptrdiff_t>(count);
-    if (entry.node_of_leaves && std::all_of(values.begin(), end, [&](const py::object& each) {
-          return is_known_leaf(each.ptr());
-        })) {  // as most dicts
-      open_.check_depth();
-      for (size_t i = 0; i < count; ++i) leaf(values[entry.order[i]].ptr());
-      return entry.node_of_leaves;
+    const bool are_leaves =
+        std::all_of(values.begin(), end, [&](const py::object& each) { return is_known_leaf(each.ptr()); });
+    if (are_leaves) open_.check_depth();
+    py::object data;  // the sorted keys
+    py::object node;
+    std::array<size_t, KnownKeys::kMaxKeys> order{};
+    const bool is_known = g_known_keys.at(hash, [&](const KnownKeys& entry) {
+      if (!is_of(entry, keys, count)) return false;
+      if (are_leaves) node = entry.node_of_leaves;
+      if (!node) data = entry.sorted;
+      std::copy_n(entry.order.begin(), count, order.begin());
+      return true;
+    });
+    if (node) {  // as most dicts
+      for (size_t i = 0; i < count; ++i) leaf(values[order[i]].ptr());
+      return node;
     }
-    const py::object data = entry.sorted;  // creating the tuple may run any code
-    const std::array<size_t, KnownKeys::kMaxKeys> order = entry.order;
+    if (!is_known) {
+      std::optional<KnownKeys> learnt = learn(tree, keys, count);
+      if (!learnt) return begin_big_dict(tree);
+      data = learnt->sorted;
+      order = learnt->order;
+      g_known_keys.store(hash, *std::move(learnt));
+    }
     py::object sorted = steal(PyTuple_New(static_cast<Py_ssize_t>(count)));
     for (size_t i = 0; i < count; ++i) {
       PyTuple_SET_ITEM(sorted.ptr(), static_cast<Py_ssize_t>(i), values[order[i]].release().ptr());
     }
     enter(&PyDict_Type, data.ptr(), std::move(sorted));
-    open_.innermost().known = &entry;
+    open_.innermost().has_known_keys = true;
+    open_.innermost().hash = hash;
     return {};
   }
 
   py::object begin_big_dict(PyObject* tree) {
+#ifdef Py_GIL_DISABLED
+    const py::object copy = steal(PyDict_Copy(tree));  // another thread may remove keys
+    tree = copy.ptr();
+#endif
     const py::object sorted = sorted_keys(tree);
     const Py_ssize_t size = PyTuple_GET_SIZE(sorted.ptr());
     py::object values = steal(PyTuple_New(size));
@@ -294,21 +328,28 @@ class Flattening {
 
   static py::object end(Open* open) {
     auto* const type = reinterpret_cast<PyTypeObject*>(open->type.ptr());
+    const bool is_cached = open->has_known_keys && open->children.are_leaves();
+    py::object result;
     // Opening the children may have replaced the entry.
-    KnownKeys* const known = open->known != nullptr && open->children.are_leaves() && open->known->sorted.is(open->data)
-                                 ? open->known
-                                 : nullptr;
-    if (known != nullptr && known->node_of_leaves) return known->node_of_leaves;
-    py::object result = node(type, open->data.ptr(), open->children.take());
-    if (known != nullptr && known->sorted.is(open->data)) known->node_of_leaves = result;
+    if (is_cached) {
+      result = g_known_keys.at(open->hash, [&](const KnownKeys& entry) {
+        return entry.sorted.is(open->data) ? entry.node_of_leaves : py::object();
+      });
+    }
+    if (result) return result;
+    result = node(type, open->data.ptr(), open->children.take());
+    if (is_cached) {
+      g_known_keys.at(open->hash, [&](KnownKeys& entry) {
+        if (entry.sorted.is(open->data) && !entry.node_of_leaves) entry.node_of_leaves = result;
+      });
+    }
     return result;
   }
 
   static py::object value_at(PyObject* tree, PyObject* key) {
-    PyObject* value = sleeping_at_exit([&] { return PyDict_GetItemWithError(tree, key); });
+    PyObject* value = sleeping_at_exit([&] { return dict_item(tree, key); });
     if (value == nullptr && PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, key);
-    check(value != nullptr);
-    return borrow(value);
+    return steal(value);
   }
 
   static bool is_of(const KnownKeys& entry, const std::array<PyObject*, KnownKeys::kMaxKeys>& keys, size_t count) {
@@ -316,24 +357,23 @@ class Flattening {
     return std::equal(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count), entry.unsorted.begin());
   }
 
-  /// Returns false if a key is not a str, as comparing other keys may run Python code that changes the dict, or if the
-  /// dict has changed anyway.
-  bool learn(KnownKeys* entry, PyObject* tree, const std::array<PyObject*, KnownKeys::kMaxKeys>& keys, size_t count) {
+  /// Returns nothing if a key is not a str, as comparing other keys may run Python code that changes the dict, or if
+  /// the dict has changed anyway.
+  std::optional<KnownKeys> learn(PyObject* tree, const std::array<PyObject*, KnownKeys::kMaxKeys>& keys, size_t count) {
     const auto end = keys.begin() + static_cast<std::ptrdiff_t>(count);
-    if (!std::all_of(keys.begin(), end, [](PyObject* key) { return PyUnicode_CheckExact(key); })) return false;
+    if (!std::all_of(keys.begin(), end, [](PyObject* key) { return PyUnicode_CheckExact(key); })) return std::nullopt;
     const py::object sorted = sorted_keys(tree);
     // Creating the tuple may run the garbage collector, and with it any code.
-    if (PyTuple_GET_SIZE(sorted.ptr()) != static_cast<Py_ssize_t>(count)) return false;
+    if (PyTuple_GET_SIZE(sorted.ptr()) != static_cast<Py_ssize_t>(count)) return std::nullopt;
     KnownKeys new_entry;
     for (size_t i = 0; i < count; ++i) {
       const auto* position = std::find(keys.begin(), end, PyTuple_GET_ITEM(sorted.ptr(), static_cast<Py_ssize_t>(i)));
-      if (position == end) return false;
+      if (position == end) return std::nullopt;
       new_entry.order[i] = static_cast<size_t>(position - keys.begin());
     }
     new_entry.sorted = sorted;
     new_entry.unsorted = keys;
-    const KnownKeys replaced = std::exchange(*entry, std::move(new_entry));
-    return true;
+    return new_entry;
   }
 
   /// Returns a tuple. For keys that cannot be sorted, the Python function raises.

@@ -3,7 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include <utility>
+#include <atomic>
 
 namespace artifex_devices::bindings {
 
@@ -25,12 +25,24 @@ class CachedObject {
     });
   }
 
-  /// The slot of an object of the class or of a derived class; null if nothing is cached.
-  static PyObject*& of(PyObject* self) { return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset); }
+  /// The cached object of an object of the class or of a derived class, borrowed; null if nothing is cached.
+  static PyObject* of(PyObject* self) { return slot(self).load(std::memory_order_acquire); }
+
+  /// Caches an object, unless creating it has run code, or another thread, that cached one too. Returns the cached one,
+  /// borrowed.
+  static PyObject* store(PyObject* self, py::object created) {
+    PyObject* cached = nullptr;
+    if (slot(self).compare_exchange_strong(cached, created.ptr())) cached = created.release().ptr();
+    return cached;
+  }
 
  private:
+  static std::atomic_ref<PyObject*> slot(PyObject* self) {
+    return std::atomic_ref(*reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset));
+  }
+
   static void dealloc(PyObject* self) {
-    PyObject* const cached = std::exchange(of(self), nullptr);
+    PyObject* const cached = of(self);
     dealloc_of_base(self);
     Py_XDECREF(cached);
   }

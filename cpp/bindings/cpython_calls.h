@@ -49,6 +49,30 @@ py::object call_python(const char* module, const char* function, const Arguments
   return call_python(checked(PyObject_GetAttrString(imported.ptr(), function)), arguments...);
 }
 
+/// A new reference to the value of a key; null if there is none, or with the error that the key's code raised.
+inline PyObject* dict_item(PyObject* dict, PyObject* key) {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* value = nullptr;
+  PyDict_GetItemRef(dict, key, &value);
+  return value;
+#else
+  return Py_XNewRef(PyDict_GetItemWithError(dict, key));
+#endif
+}
+
+/// A new reference to an item of a list or tuple; null, with no error, beyond its end. Without the GIL another thread
+/// may change the list meanwhile.
+inline PyObject* sequence_item(PyObject* sequence, Py_ssize_t i) {
+#ifdef Py_GIL_DISABLED
+  if (PyList_CheckExact(sequence)) {
+    PyObject* const item = PyList_GetItemRef(sequence, i);
+    if (item == nullptr) PyErr_Clear();
+    return item;
+  }
+#endif
+  return i < PySequence_Fast_GET_SIZE(sequence) ? Py_NewRef(PySequence_Fast_GET_ITEM(sequence, i)) : nullptr;
+}
+
 inline void check(int status) {
   if (status < 0) throw py::error_already_set();
 }

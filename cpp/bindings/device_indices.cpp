@@ -46,13 +46,13 @@ bool is_worth_caching(const DeviceList& devices) {
   return devices.size() <= kMaxCachedDevices && is_open_world(*devices.client());
 }
 
-KnownMap& place_of_map(const Sharding& sharding, std::span<const int64_t> shape) {
+size_t hash_of_map(const Sharding& sharding, std::span<const int64_t> shape) {
   size_t hash = hash_pointer(&sharding);
   for (const int64_t size : shape) hash = hash_mix(hash, static_cast<size_t>(size));
-  return g_maps.place(hash);
+  return hash;
 }
 
-KnownSet& place_of_set(const DeviceList& devices) { return g_sets.place(hash_mix(0, hash_pointer(&devices))); }
+size_t hash_of_set(const DeviceList& devices) { return hash_mix(0, hash_pointer(&devices)); }
 
 /// The boxes of all tiles as tuples of slices. Tiles in one row of the grid share its slice, so a map of n devices
 /// creates far fewer than n slices for each dimension.
@@ -156,9 +156,10 @@ PyObject* fast_indices_map(PyObject* self, PyObject* const* arguments, Py_ssize_
   if (count != 1 || sharding == nullptr) return nullptr;
   const ExactShape shape(arguments[0]);
   if (shape.rank < 0) return nullptr;
-  const KnownMap& entry = place_of_map(*sharding, shape.span());
-  if (entry.sharding.get() != sharding || !std::ranges::equal(entry.shape.span(), shape.span())) return nullptr;
-  const py::object map = entry.map;  // creating a dict may run the collector, and that may replace the entry
+  const auto map = g_maps.at(hash_of_map(*sharding, shape.span()), [&](const KnownMap& entry) {
+    const bool same = entry.sharding.get() == sharding && std::ranges::equal(entry.shape.span(), shape.span());
+    return same ? entry.map : py::object();
+  });
   return map ? PyDict_Copy(map.ptr()) : nullptr;
 }
 
@@ -209,12 +210,12 @@ py::dict devices_indices_map(const std::shared_ptr<Sharding>& self, py::handle g
     }
   }
   if (is_worth_caching(*self->devices())) {
-    const KnownMap& entry = place_of_map(*self, shape.span());
-    const bool is_repeated = entry.sharding == self && entry.shape == shape;
+    const size_t hash = hash_of_map(*self, shape.span());
+    const bool is_repeated =
+        g_maps.at(hash, [&](const KnownMap& entry) { return entry.sharding == self && entry.shape == shape; });
     py::object copy;
     if (is_repeated) copy = py::reinterpret_steal<py::object>(PyDict_Copy(map.ptr()));
-    const KnownMap replaced =
-        std::exchange(place_of_map(*self, shape.span()), KnownMap{.sharding = self, .shape = shape, .map = copy});
+    g_maps.store(hash, KnownMap{.sharding = self, .shape = shape, .map = copy});
   }
   return map;
 }
@@ -246,10 +247,11 @@ py::tuple device_index(const Sharding& self, py::handle device, py::handle globa
 }
 
 py::set device_set(const DeviceListRef& devices) {
-  const KnownSet& entry = place_of_set(*devices);
-  if (entry.devices == devices) {
-    const py::object set = entry.set;  // creating a set may run the collector, and that may replace the entry
-    const auto copy = py::reinterpret_steal<py::set>(PySet_New(set.ptr()));
+  const size_t hash = hash_of_set(*devices);
+  const auto known =
+      g_sets.at(hash, [&](const KnownSet& entry) { return entry.devices == devices ? entry.set : py::object(); });
+  if (known) {
+    const auto copy = py::reinterpret_steal<py::set>(PySet_New(known.ptr()));
     if (!copy) throw py::error_already_set();
     return copy;
   }
@@ -258,7 +260,7 @@ py::set device_set(const DeviceListRef& devices) {
   for (Device* const device : devices->devices()) result.add(object_of(device));
   if (is_worth_caching(*devices)) {
     const auto copy = py::reinterpret_steal<py::object>(PySet_New(result.ptr()));
-    const KnownSet replaced = std::exchange(place_of_set(*devices), KnownSet{devices, copy});
+    g_sets.store(hash, KnownSet{devices, copy});
   }
   return result;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "known_collectives.h"
 
+#include <pybind11/critical_section.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -22,9 +24,9 @@ bool has_indices(PyObject* argument, PyObject* indices) {
   if (!PyList_CheckExact(argument) && !PyTuple_CheckExact(argument)) return false;
   const Py_ssize_t count = PyTuple_GET_SIZE(indices);
   if (PySequence_Fast_GET_SIZE(argument) != count) return false;
-  PyObject** items = PySequence_Fast_ITEMS(argument);
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!has_indices(items[i], PyTuple_GET_ITEM(indices, i))) return false;
+    const auto item = py::reinterpret_steal<py::object>(sequence_item(argument, i));
+    if (!item || !has_indices(item.ptr(), PyTuple_GET_ITEM(indices, i))) return false;
   }
   return true;
 }
@@ -107,6 +109,7 @@ PyObject* know(PyObject* self, PyObject* const* args, Py_ssize_t count) {
       throw py::type_error(
           "know: expected operation, axis_name, x, argument, tuple of options, collective, list of groups and "
           "signature");
+    const py::scoped_critical_section lock(self);
     Participants& all = participants_of(self);
     const NdarrayKind kind = kind_of_ndarray(args[2]);
     if (all.collectives.size() >= kKnownCollectives || kind.dtype == nullptr) Py_RETURN_NONE;
@@ -137,6 +140,7 @@ PyObject* prepared(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
     if (count != 4) throw py::type_error("prepared: expected me, operation, groups and argument");
     const int64_t step = participant_at(args[0]).step;
+    const py::scoped_critical_section lock(self);
     PreparedArgument* found = find_prepared(participants_of(self), args[1], args[2], args[3], step);
     if (found == nullptr) Py_RETURN_NONE;
     if (!found->is_same(args[3], step)) found->note(args[3], step);
@@ -151,6 +155,7 @@ PyObject* prepare(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     if (count != 6) throw py::type_error("prepare: expected me, operation, groups, argument, indices and prepared");
     Participants& all = participants_of(self);
     const int64_t step = participant_at(args[0]).step;
+    const py::scoped_critical_section lock(self);
     PreparedArgument* found = find_prepared(all, args[1], args[2], args[4], step);
     if (found == nullptr) {
       if (all.arguments.size() >= kKnownCollectives) return new_reference(args[5]);

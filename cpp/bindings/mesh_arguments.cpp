@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mesh_arguments.h"
 
+#include <mutex>
 #include <unordered_map>
 
 #include "artifex_devices/base/throw_error.h"
 #include "cpython_calls.h"
+#include "gil_mutex.h"
 #include "python_arguments.h"
 #include "python_text.h"
 
@@ -12,12 +14,38 @@ namespace artifex_devices::bindings {
 namespace {
 
 // Maps in both directions. Holds Python objects; never destroyed. A name is in `by_id` before its object is in the
-// dict.
-struct AxisNameTable {
+// dict, from which nothing is removed.
+class AxisNameTable {
+ public:
   PyObject* id_of_object = nullptr;
-  std::unordered_map<int32_t, std::pair<AxisName, py::object>> by_id;
 
-  AxisName name_of(PyObject* id) const { return by_id.at(static_cast<int32_t>(PyLong_AsLong(id))).first; }
+  AxisName name_of(PyObject* id) const {
+    const std::lock_guard lock(mutex_);
+    return by_id_.at(static_cast<int32_t>(PyLong_AsLong(id))).first;
+  }
+
+  /// Null for a name created in C++.
+  py::object object_of(AxisName name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_id_.find(name.id());
+    return found == by_id_.end() ? py::object() : found->second.second;
+  }
+
+  /// Returns whether the name is new.
+  bool add(AxisName name, const py::object& object) {
+    const std::lock_guard lock(mutex_);
+    return by_id_.try_emplace(name.id(), name, object).second;
+  }
+
+  void remove(AxisName name) {
+    decltype(by_id_)::node_type removed;
+    const std::lock_guard lock(mutex_);  // until `removed` is destroyed, which may run Python code
+    removed = by_id_.extract(name.id());
+  }
+
+ private:
+  std::unordered_map<int32_t, std::pair<AxisName, py::object>> by_id_;
+  mutable GilMutex mutex_;
 };
 
 AxisNameTable& table() {
@@ -31,9 +59,9 @@ void create_axis_name_table() { table().id_of_object = py::dict().release().ptr(
 
 AxisName axis_name_from_python(py::handle object, std::string_view operation) {
   AxisNameTable& known = table();
-  if (PyObject* id = sleeping_at_exit([&] { return PyDict_GetItemWithError(known.id_of_object, object.ptr()); })) {
-    return known.name_of(id);
-  }
+  const auto found =
+      py::reinterpret_steal<py::object>(sleeping_at_exit([&] { return dict_item(known.id_of_object, object.ptr()); }));
+  if (found) return known.name_of(found.ptr());
   if (PyErr_Occurred()) {
     if (PyErr_ExceptionMatches(PyExc_TypeError) == 0)
       throw py::error_already_set();  // an error of the object's own code
@@ -52,20 +80,19 @@ AxisName axis_name_from_python(py::handle object, std::string_view operation) {
     PyErr_Clear();
   }
   const AxisName name = is_text ? AxisName(object.cast<std::string>()) : AxisName::foreign(safe_repr(object));
-  const bool is_new = known.by_id.try_emplace(name.id(), name, py::reinterpret_borrow<py::object>(object)).second;
+  const bool is_new = known.add(name, py::reinterpret_borrow<py::object>(object));
   // Code of the object may have let another thread add an equal one since the look-up: then that one counts.
   const py::int_ added(name.id());
   PyObject* const id =
       sleeping_at_exit([&] { return PyDict_SetDefault(known.id_of_object, object.ptr(), added.ptr()); });
-  if (is_new && (id == nullptr || known.name_of(id) != name)) known.by_id.erase(name.id());
+  if (is_new && (id == nullptr || known.name_of(id) != name)) known.remove(name);
   if (id == nullptr) throw py::error_already_set();
   return known.name_of(id);
 }
 
 py::object axis_name_to_python(AxisName name) {
-  const auto found = table().by_id.find(name.id());
-  if (found != table().by_id.end()) return found->second.second;
-  return py::str(name.text());  // a name created in C++
+  py::object object = table().object_of(name);
+  return object ? object : py::str(name.text());
 }
 
 std::vector<AxisName> axis_names_from_python(py::handle object, std::string_view operation) {

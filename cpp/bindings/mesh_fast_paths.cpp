@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "cpython_calls.h"
 #include "fast_path.h"
 #include "numpy_bridge.h"
 #include "recent_cache.h"
@@ -111,15 +112,17 @@ PyObject* fast_mesh(PyObject* cls, PyObject* const* arguments, Py_ssize_t count)
   if (size == 0) return nullptr;
   size_t hash = hash_mix(hash_value(shape), hash_pointer(arguments[1]));
   hash = hash_mix(hash_mix(hash, hash_pointer(objects[0])), hash_pointer(objects[size - 1]));
-  KnownMesh& entry = g_meshes.place(hash);
-  if (entry.mesh && entry.names.ptr() == arguments[1] && entry.shape == shape) {
-    if (are_devices_of(objects, *value_in<Mesh>(entry.mesh.ptr())->devices())) return Py_NewRef(entry.mesh.ptr());
-  }
+  PyObject* const known = g_meshes.at(hash, [&](const KnownMesh& entry) -> PyObject* {
+    if (!entry.mesh || entry.names.ptr() != arguments[1] || entry.shape != shape) return nullptr;
+    if (!are_devices_of(objects, *value_in<Mesh>(entry.mesh.ptr())->devices())) return nullptr;
+    return Py_NewRef(entry.mesh.ptr());
+  });
+  if (known != nullptr) return known;
   const auto result = py::reinterpret_steal<py::object>(construct_slowly(cls, arguments, count, nullptr));
   if (!result || Py_TYPE(result.ptr()) != mesh_class) return nullptr;
   const Mesh* mesh = value_in<Mesh>(result.ptr());
   if (mesh->devices() != nullptr && is_open_world(*mesh->devices()->client())) {
-    const KnownMesh replaced = std::exchange(g_meshes.place(hash), KnownMesh{borrowed(arguments[1]), shape, result});
+    g_meshes.store(hash, KnownMesh{borrowed(arguments[1]), shape, result});
   }
   return Py_NewRef(result.ptr());
 }
@@ -127,7 +130,7 @@ PyObject* fast_mesh(PyObject* cls, PyObject* const* arguments, Py_ssize_t count)
 /// The attribute cached in the object's __dict__; null if it is not cached yet.
 PyObject* cached_in(PyObject* self, PyObject* name) {
   const auto attributes = py::reinterpret_steal<py::object>(PyObject_GenericGetDict(self, nullptr));
-  return attributes ? Py_XNewRef(PyDict_GetItemWithError(attributes.ptr(), name)) : nullptr;
+  return attributes ? dict_item(attributes.ptr(), name) : nullptr;
 }
 
 PyObject* devices_name = nullptr;
@@ -141,12 +144,13 @@ PyObject* fast_spec(PyObject* cls, PyObject* const* arguments, Py_ssize_t count)
   if (count > KnownSpec::kMaxEntries) return nullptr;
   size_t hash = static_cast<size_t>(count);
   for (Py_ssize_t i = 0; i < count; ++i) hash = hash_mix(hash, hash_pointer(arguments[i]));
-  const KnownSpec& entry = g_specs.place(hash);
-  if (entry.spec && entry.count == count) {
+  PyObject* const known = g_specs.at(hash, [&](const KnownSpec& entry) -> PyObject* {
+    if (!entry.spec || entry.count != count) return nullptr;
     bool same = true;
     for (Py_ssize_t i = 0; i < count; ++i) same = same && entry.entries[static_cast<size_t>(i)].ptr() == arguments[i];
-    if (same) return Py_NewRef(entry.spec.ptr());
-  }
+    return same ? Py_NewRef(entry.spec.ptr()) : nullptr;
+  });
+  if (known != nullptr) return known;
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (arguments[i] != Py_None && arguments[i] != unconstrained_entry && !is_fixed(arguments[i])) return nullptr;
   }
@@ -156,30 +160,31 @@ PyObject* fast_spec(PyObject* cls, PyObject* const* arguments, Py_ssize_t count)
   new_entry.count = count;
   for (Py_ssize_t i = 0; i < count; ++i) new_entry.entries[static_cast<size_t>(i)] = borrowed(arguments[i]);
   new_entry.spec = result;
-  const KnownSpec replaced = std::exchange(g_specs.place(hash), std::move(new_entry));
+  g_specs.store(hash, std::move(new_entry));
   return Py_NewRef(result.ptr());
 }
 
 // --- NamedSharding(mesh, spec)
 // --------------------------------------------------------------------------------------------
 
-KnownParts& place_of_parts(const Sharding* sharding) { return g_parts.place(hash_mix(0, hash_pointer(sharding))); }
+size_t hash_of_parts(const Sharding* sharding) { return hash_mix(0, hash_pointer(sharding)); }
 
 PyObject* fast_named(PyObject* cls, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 2 || Py_TYPE(arguments[0]) != mesh_class || Py_TYPE(arguments[1]) != spec_class) return nullptr;
   const size_t hash = hash_mix(hash_mix(0, hash_pointer(arguments[0])), hash_pointer(arguments[1]));
-  const KnownNamed& entry = g_named.place(hash);
-  if (entry.sharding && entry.mesh.ptr() == arguments[0] && entry.spec.ptr() == arguments[1]) {
-    return Py_NewRef(entry.sharding.ptr());
-  }
+  PyObject* const known = g_named.at(hash, [&](const KnownNamed& entry) -> PyObject* {
+    const bool same = entry.sharding && entry.mesh.ptr() == arguments[0] && entry.spec.ptr() == arguments[1];
+    return same ? Py_NewRef(entry.sharding.ptr()) : nullptr;
+  });
+  if (known != nullptr) return known;
   const auto result = py::reinterpret_steal<py::object>(construct_slowly(cls, arguments, count, nullptr));
   if (!result) return nullptr;
   const auto sharding = result.cast<std::shared_ptr<NamedSharding>>();
   if (is_open_world(*sharding->devices()->client())) {
     const py::object mesh = borrowed(arguments[0]);
     const py::object spec = borrowed(arguments[1]);
-    const KnownNamed replaced = std::exchange(g_named.place(hash), KnownNamed{mesh, spec, result});
-    const KnownParts old = std::exchange(place_of_parts(sharding.get()), KnownParts{sharding, mesh, spec});
+    g_named.store(hash, KnownNamed{mesh, spec, result});
+    g_parts.store(hash_of_parts(sharding.get()), KnownParts{sharding, mesh, spec});
   }
   return Py_NewRef(result.ptr());
 }
@@ -188,12 +193,14 @@ PyObject* fast_named(PyObject* cls, PyObject* const* arguments, Py_ssize_t count
 PyObject* part_of(PyObject* self, py::object KnownParts::* part) {
   const auto* named = value_in<NamedSharding>(self);
   if (named == nullptr || named->is_abstract()) return nullptr;
-  const KnownParts& entry = place_of_parts(named);
-  if (entry.sharding.get() == named) return Py_NewRef((entry.*part).ptr());
+  PyObject* const known = g_parts.at(hash_of_parts(named), [&](const KnownParts& entry) -> PyObject* {
+    return entry.sharding.get() == named ? Py_NewRef((entry.*part).ptr()) : nullptr;
+  });
+  if (known != nullptr) return known;
   if (!is_open_world(*named->devices()->client())) return nullptr;
   const auto shared = borrowed(self).cast<std::shared_ptr<NamedSharding>>();
   const KnownParts new_entry{shared, py::cast(std::const_pointer_cast<Mesh>(named->mesh())), py::cast(named->spec())};
-  const KnownParts replaced = std::exchange(place_of_parts(named), new_entry);
+  g_parts.store(hash_of_parts(named), new_entry);
   return Py_NewRef((new_entry.*part).ptr());
 }
 
@@ -224,13 +231,12 @@ void add_named_sharding_fast_paths(py::object cls) {
 }
 
 py::object sharding_object(const ShardingRef& sharding) {
-  KnownObject& entry = g_objects.place(hash_mix(0, hash_pointer(sharding.get())));
-  if (entry.sharding == sharding) return entry.object;
-  py::object result = py::cast(std::const_pointer_cast<Sharding>(sharding));
-  if (is_open_world(*sharding->devices()->client())) {
-    const KnownObject replaced =
-        std::exchange(g_objects.place(hash_mix(0, hash_pointer(sharding.get()))), KnownObject{sharding, result});
-  }
+  const size_t hash = hash_mix(0, hash_pointer(sharding.get()));
+  py::object result = g_objects.at(
+      hash, [&](const KnownObject& entry) { return entry.sharding == sharding ? entry.object : py::object(); });
+  if (result) return result;
+  result = py::cast(std::const_pointer_cast<Sharding>(sharding));
+  if (is_open_world(*sharding->devices()->client())) g_objects.store(hash, KnownObject{sharding, result});
   return result;
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "artifex_devices/base/throw_error.h"
 #include "cpython_calls.h"
 #include "errors.h"
@@ -12,11 +14,10 @@ namespace artifex_devices::bindings {
 namespace {
 
 // Whether the process has warned about a narrowing.
-bool has_warned = false;
+std::atomic<bool> has_warned{false};
 
 void warn_once(DType from, std::string_view operation, const std::string& path) {
-  if (has_warned) return;
-  has_warned = true;
+  if (has_warned.exchange(true)) return;
   try {
     const py::str text = fmt::format(
         "{}: {} is {} and was narrowed to {}, because jax_enable_x64 is False; later arrays are narrowed without a "

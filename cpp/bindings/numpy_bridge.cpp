@@ -4,6 +4,7 @@
 #include <pybind11/numpy.h>
 
 #include <array>
+#include <atomic>
 #include <optional>
 
 #include "artifex_devices/base/throw_error.h"
@@ -168,9 +169,10 @@ Leaf leaf_from_python(py::handle object, std::string_view operation) {
 
 py::object numpy_dtype(DType dtype) {
   // Never freed: one object for each type.
-  static std::array<PyObject*, kDTypeCount> cache{};
-  PyObject*& entry = cache[static_cast<size_t>(dtype)];
-  if (entry == nullptr) {
+  static std::array<std::atomic<PyObject*>, kDTypeCount> cache{};
+  std::atomic<PyObject*>& entry = cache[static_cast<size_t>(dtype)];
+  PyObject* known = entry.load(std::memory_order_acquire);
+  if (known == nullptr) {
     const std::string text(name(dtype));
     py::object created;
     if (is_ml_dtype(dtype)) {
@@ -178,9 +180,10 @@ py::object numpy_dtype(DType dtype) {
     } else {
       created = py::dtype(text);
     }
-    entry = created.release().ptr();
+    // Creating it may have run code, or another thread, that created it too.
+    if (entry.compare_exchange_strong(known, created.ptr())) known = created.release().ptr();
   }
-  return py::reinterpret_borrow<py::object>(entry);
+  return py::reinterpret_borrow<py::object>(known);
 }
 
 DType dtype_from_python(py::handle object, std::string_view operation) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "participant_object.h"
 
+#include <pybind11/critical_section.h>
 #include <structmember.h>
 
 #include <cstddef>
+#include <utility>
 
 #include "cpython_calls.h"
 
@@ -64,7 +66,11 @@ py::object participant_here() {
 void note_call(ParticipantObject& me, PyObject* frame) {
   auto* line = reinterpret_cast<PyFrameObject*>(frame);
   PyCodeObject* code = PyFrame_GetCode(line);
-  Py_XSETREF(me.code, reinterpret_cast<PyObject*>(code));
+  {
+    const py::scoped_critical_section lock(reinterpret_cast<PyObject*>(&me));  // other threads may read it
+    std::swap(me.code, reinterpret_cast<PyObject*&>(code));
+  }
+  Py_XDECREF(code);
   me.instruction = PyFrame_GetLasti(line);
 }
 
@@ -79,7 +85,7 @@ void bind_participant(py::module_& module) {
       {"thread", T_ULONG, offsetof(ParticipantObject, thread), 0,
        "Identity of the only thread that may call collectives."},
       {"has_ended", T_BOOL, offsetof(ParticipantObject, has_ended), READONLY, "Whether the mapped call has ended."},
-      {"code", T_OBJECT, offsetof(ParticipantObject, code), 0, "Code of the body's last call of a collective."},
+      {"code", T_OBJECT_EX, offsetof(ParticipantObject, code), 0, "Code of the body's last call of a collective."},
       {"instruction", T_INT, offsetof(ParticipantObject, instruction), 0, "Instruction of that call in the code."},
       {nullptr, 0, 0, 0, nullptr}};
   static PyType_Slot participant_slots[] = {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_owner.h"
 
+#include <mutex>
 #include <new>
 
 #include "artifex_devices/base/fork.h"
 #include "artifex_devices/base/mutex.h"
 #include "gil.h"
+#include "gil_mutex.h"
 
 namespace artifex_devices::bindings {
 
@@ -17,8 +19,10 @@ class PythonOwner {
   /// Calls `release` if this thread has the GIL, else queues it. For any thread.
   static void drop(PythonOwner* owner) noexcept;
 
-  /// Removes and returns the newest owner of the queue, or null. Needs the GIL: one thread at a time removes.
+  /// Removes and returns the newest owner of the queue, or null. Needs the GIL.
   static PythonOwner* take() noexcept {
+    static constinit GilMutex mutex;  // one thread at a time removes
+    const std::lock_guard lock(mutex);
     PythonOwner* first = g_dropped_owners.load(std::memory_order_acquire);
     while (first != nullptr &&
            !g_dropped_owners.compare_exchange_weak(first, first->next_, std::memory_order_acq_rel)) {

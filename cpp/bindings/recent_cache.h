@@ -4,11 +4,14 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "artifex_devices/base/shape.h"
 #include "artifex_devices/device/client.h"
+#include "gil_mutex.h"
 
 namespace artifex_devices::bindings {
 
@@ -20,19 +23,32 @@ namespace artifex_devices::bindings {
 template <class Entry, size_t kPlaces>
 class RecentCache {
  public:
-  Entry& place(size_t hash) { return entries_[(hash ^ hash >> 32) % kPlaces]; }
+  /// Returns `use(entry)` of the place of a hash. `use` compares, copies and sets references; it must neither run
+  /// Python code nor drop the last reference to an object.
+  template <class Use>
+  auto at(size_t hash, Use&& use) {
+    const std::lock_guard lock(mutex_);
+    return use(entries_[(hash ^ hash >> 32) % kPlaces]);
+  }
 
-  /// Drops the entries that keep `client` alive, or all for null. Empties an entry before it is destroyed, as that may
-  /// run Python code.
+  /// Replaces the entry in the place of a hash. The old one is destroyed afterwards, as that may run Python code.
+  void store(size_t hash, Entry entry) {
+    at(hash, [&](Entry& old) { std::swap(old, entry); });
+  }
+
+  /// Drops the entries that keep `client` alive, or all for null.
   void forget(const Client* client) {
     for (Entry& entry : entries_) {
+      std::optional<Entry> gone;
+      const std::lock_guard lock(mutex_);  // until `gone` is destroyed
       if (entry.is_empty() || (client != nullptr && !entry.is_of(*client))) continue;
-      const Entry gone = std::exchange(entry, Entry());
+      gone = std::exchange(entry, Entry());
     }
   }
 
  private:
   std::array<Entry, kPlaces> entries_;
+  GilMutex mutex_;
 };
 
 inline size_t hash_pointer(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer) >> 4; }

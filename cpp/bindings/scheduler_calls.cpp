@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pybind11/critical_section.h>
+
 #include <stdexcept>
 
 #include "cpython_calls.h"
@@ -47,6 +49,8 @@ PyObject* arrive(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const py::object current = participant_here();
     if (!current) Py_RETURN_NONE;
     auto& me = *reinterpret_cast<ParticipantObject*>(current.ptr());
+    const py::scoped_critical_section lock(me.owner);
+    if (me.has_ended) Py_RETURN_NONE;
     ++me.step;
     Participants& all = participants_of(me.owner);
     const KnownCollective* known = find_known(all.collectives, args, count, me.step);
@@ -83,8 +87,8 @@ PyObject* take(PyObject*, PyObject*) {
     auto& me = *reinterpret_cast<ParticipantObject*>(current.ptr());
     Participants& all = participants_of(me.owner);
     all.scheduler.resume(me.id());
-    PyObject* result = PyList_GetItem(all.results.ptr(), me.position);
-    if (result == nullptr) return nullptr;
+    const py::object held = checked(PySequence_GetItem(all.results.ptr(), me.position));
+    PyObject* const result = held.ptr();
     if (!PyList_CheckExact(result) || PyList_GET_SIZE(result) != 1)
       return py::object(current.attr("result")()[py::int_(0)]).release().ptr();  // raises in most cases
     py::object leaf = py::reinterpret_borrow<py::object>(PyList_GET_ITEM(result, 0));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include "artifex_devices/device/base_client.h"
 #include "artifex_devices/device/platform.h"
 #include "cpython_calls.h"
+#include "gil_mutex.h"
 #include "python_modules.h"
 #include "python_text.h"
 #include "world.h"
@@ -47,12 +49,14 @@ std::array<PyObject*, kScopedOptions> variables{};
 // Set of tokens whose object is gone after it could not leave a scope: these scopes are skipped.
 PyObject* abandoned = nullptr;
 
+constinit GilMutex g_process_mutex;  // of the process's values and requests
+
 // The process's values: owned, or null where none is set.
 std::array<PyObject*, kScopedOptions> process_values{};
 
 PlatformRequest platforms;      // jax_platforms: comma-separated names, or empty
 PlatformRequest platform_name;  // jax_platform_name
-bool environment_is_read = false;
+std::atomic<bool> environment_is_read{false};
 
 size_t slot(ScopedOption option) { return static_cast<size_t>(option); }
 
@@ -76,8 +80,8 @@ bool is_default(ScopedOption option, py::handle value) {
 
 void set_process_value(ScopedOption option, py::object value) {
   if (!is_default(option, value)) detail::scopes_matter.store(true, std::memory_order_relaxed);
-  PyObject* old = std::exchange(process_values[slot(option)], value.release().ptr());
-  Py_XDECREF(old);
+  const std::lock_guard lock(g_process_mutex);
+  value = py::reinterpret_steal<py::object>(std::exchange(process_values[slot(option)], value.release().ptr()));
 }
 
 /// As in JAX, kGuardAll sets all three directions.
@@ -139,7 +143,7 @@ std::optional<bool> truth_of(std::string_view text) {
 
 /// Reads all environment variables of this file, once. If one is malformed, none is used.
 void read_environment() {
-  if (environment_is_read) return;
+  if (environment_is_read.load(std::memory_order_acquire)) return;
   std::vector<std::pair<ScopedOption, py::object>> found;
   std::vector<std::string> errors;
   const auto add_error = [&](const char* variable, std::string_view text, std::string_view expected) {
@@ -181,13 +185,16 @@ void read_environment() {
         "devices: environment variables are malformed: {}; correct or unset them before the first use of a device",
         fmt::join(errors, "; "));
   }
-  environment_is_read = true;
+  static constinit GilMutex mutex;  // one thread at a time uses them
+  const std::lock_guard lock(mutex);
+  if (environment_is_read.load(std::memory_order_relaxed)) return;
   detail::scopes_matter.store(false, std::memory_order_relaxed);
   for (auto& [option, value] : found) set_process_option(option, value);
   if (const char* text = std::getenv("JAX_PLATFORMS")) platforms = {text, "the environment variable JAX_PLATFORMS"};
   if (const char* text = std::getenv("JAX_PLATFORM_NAME")) {
     platform_name = {text, "the environment variable JAX_PLATFORM_NAME"};
   }
+  environment_is_read.store(true, std::memory_order_release);
 }
 
 /// The tuple of the innermost scope, or None.
@@ -264,6 +271,11 @@ PlatformRequest& request_from_name(const std::string& name) {
   return name == "jax_platforms" ? platforms : platform_name;
 }
 
+PlatformRequest copy_of(const PlatformRequest& request) {
+  const std::lock_guard lock(g_process_mutex);
+  return request;
+}
+
 }  // namespace
 
 py::object scoped_value(ScopedOption option) {
@@ -274,8 +286,12 @@ py::object scoped_value(ScopedOption option) {
     // A guard of None means the process's level; a default device of None means the first device.
     if (!value.is_none() || !is_guard(option)) return py::reinterpret_borrow<py::object>(value);
   }
-  PyObject* value = process_values[slot(option)];
-  return value == nullptr ? default_value(option) : py::reinterpret_borrow<py::object>(value);
+  py::object value;
+  {
+    const std::lock_guard lock(g_process_mutex);
+    value = py::reinterpret_borrow<py::object>(process_values[slot(option)]);
+  }
+  return value ? value : default_value(option);
 }
 
 TransferGuards scoped_transfer_guards() {
@@ -316,12 +332,12 @@ Device* default_device() {
 
 void check_platforms() {
   read_environment();
-  use_platforms(platforms);
+  use_platforms(copy_of(platforms));
 }
 
 void check_preferred_platform() {
   read_environment();
-  use_platforms(platform_name);
+  use_platforms(copy_of(platform_name));
 }
 
 void bind_scopes(py::module_& module) {
@@ -344,21 +360,23 @@ void bind_scopes(py::module_& module) {
       "platform_option",
       [](const std::string& name) {
         read_environment();
-        return request_from_name(name).names;
+        return copy_of(request_from_name(name)).names;
       },
       py::arg("name"));
   internal.def(
       "prefers_gpus",
       [] {
         read_environment();
-        return prefers_gpus(platforms) || prefers_gpus(platform_name);
+        return prefers_gpus(copy_of(platforms)) || prefers_gpus(copy_of(platform_name));
       },
       "Returns whether jax_platforms or jax_platform_name names GPUs first.");
   internal.def(
       "write_platform_option",
       [](const std::string& name, const std::optional<std::string>& names) {
         read_environment();
-        request_from_name(name) = {names, fmt::format("config.update({:?})", name)};
+        PlatformRequest request{names, fmt::format("config.update({:?})", name)};
+        const std::lock_guard lock(g_process_mutex);
+        std::swap(request_from_name(name), request);
       },
       py::arg("name"), py::arg("names").none(true));
   internal.def("config_read", [](const std::string& name) { return config_option(name).load(); }, py::arg("name"));

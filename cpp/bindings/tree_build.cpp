@@ -72,8 +72,9 @@ class Building {
   }
 
   py::object next_leaf() {
-    if (at_ >= PyList_GET_SIZE(leaves_)) fail_structure();
-    return borrow(PyList_GET_ITEM(leaves_, at_++));
+    auto leaf = py::reinterpret_steal<py::object>(sequence_item(leaves_, at_++));
+    if (!leaf) fail_structure();
+    return leaf;
   }
 
   PyObject* leaves_;
@@ -135,11 +136,11 @@ class Collecting {
     PyObject* const values = node.values.ptr();
     if (PyDict_CheckExact(values)) {
       PyObject* const key = PyTuple_GET_ITEM(node.visit.node.data, i);
-      PyObject* value = sleeping_at_exit([&] { return PyDict_GetItemWithError(values, key); });
+      PyObject* value = sleeping_at_exit([&] { return dict_item(values, key); });
       check(value != nullptr || PyErr_Occurred() == nullptr);
-      return borrow(value);
+      return py::reinterpret_steal<py::object>(value);
     }
-    return i < PySequence_Fast_GET_SIZE(values) ? borrow(PySequence_Fast_GET_ITEM(values, i)) : py::object();
+    return py::reinterpret_steal<py::object>(sequence_item(values, i));
   }
 
   PyObject* found_;

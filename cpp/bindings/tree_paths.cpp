@@ -66,12 +66,12 @@ class Paths {
         node.count <= kMaxCachedKeys && (is_sequence || (node.type == &PyDict_Type && are_texts(node.data)));
     if (!is_cached) return create_keys(node, node.count);
     PyObject* const of = is_sequence ? as_object(node.type) : node.data;
-    CachedKeys& entry = g_cached_keys.place(hash_pointer(of));
-    if (entry.of.ptr() == of && PyTuple_GET_SIZE(entry.keys.ptr()) >= node.count) return entry.keys;
-    CachedKeys new_entry{borrow(of),
-                         create_keys(node, is_sequence ? std::max<Py_ssize_t>(node.count, 16) : node.count)};
-    const py::object keys = new_entry.keys;
-    const CachedKeys replaced = std::exchange(entry, std::move(new_entry));
+    py::object keys = g_cached_keys.at(hash_pointer(of), [&](const CachedKeys& entry) {
+      return entry.of.ptr() == of && PyTuple_GET_SIZE(entry.keys.ptr()) >= node.count ? entry.keys : py::object();
+    });
+    if (keys) return keys;
+    keys = create_keys(node, is_sequence ? std::max<Py_ssize_t>(node.count, 16) : node.count);
+    g_cached_keys.store(hash_pointer(of), {borrow(of), keys});
     return keys;
   }
 

@@ -3,6 +3,8 @@
 
 #include <pybind11/stl.h>
 
+#include <atomic>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -19,6 +21,7 @@
 #include "errors.h"
 #include "fast_path.h"
 #include "gil.h"
+#include "gil_mutex.h"
 #include "recent_cache.h"
 #include "scopes.h"
 
@@ -28,38 +31,57 @@ namespace {
 constexpr int64_t kMaxCachedShardings = 4096;  // by id, in a world
 
 // Objects of an open world that are created once and used by every call. They keep the client alive, so only clients
-// that will be closed have them. Needs the GIL; never destroyed.
+// that will be closed have them.
 struct WorldCache {
-  PyObject* devices = nullptr;
+  py::object devices;  // null, or a tuple
   std::vector<ShardingRef> sharding_of_device;
 };
 
-std::unordered_map<int64_t, WorldCache>& cache_by_client() {
-  static auto* map = new std::unordered_map<int64_t, WorldCache>;
-  return *map;
-}
+// The caches of the open worlds, by the uid of their client. Needs the GIL; never destroyed.
+class WorldCaches {
+ public:
+  /// Returns `use(cache)` of a client's cache, which is null for a client that is not an open world. `use` must neither
+  /// run Python code nor drop the last reference to an object.
+  template <class Use>
+  auto of(const Client& client, Use&& use) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = by_client_.find(client.uid());
+      if (found != by_client_.end()) return use(&found->second);
+    }
+    if (!base_client_exists() || base_client().get() != &client) return use(static_cast<WorldCache*>(nullptr));
+    const std::lock_guard lock(mutex_);
+    return use(&by_client_[client.uid()]);
+  }
 
-[[maybe_unused]] const auto& g_worlds_made_at_load = cache_by_client();
+  /// Returns whether the world is new.
+  bool add(const Client& client) {
+    const std::lock_guard lock(mutex_);
+    return by_client_.try_emplace(client.uid()).second;
+  }
 
-// Null for a client that is not an open world.
-WorldCache* cache_of(const Client& client) {
-  const auto found = cache_by_client().find(client.uid());
-  if (found != cache_by_client().end()) return &found->second;
-  if (!base_client_exists() || base_client().get() != &client) return nullptr;
-  return &cache_by_client()[client.uid()];
-}
+  /// Returns whether the client was an open world.
+  bool remove(const Client& client) {
+    decltype(by_client_)::node_type removed;
+    const std::lock_guard lock(mutex_);  // until `removed` is destroyed, which may run Python code
+    removed = by_client_.extract(client.uid());
+    return !removed.empty();
+  }
+
+ private:
+  std::unordered_map<int64_t, WorldCache> by_client_;
+  GilMutex mutex_;
+};
+
+auto& g_worlds = *new WorldCaches;
 
 void forget(const Client& client) {
-  const auto found = cache_by_client().find(client.uid());
-  if (found == cache_by_client().end()) return;
-  WorldCache dropped = std::move(found->second);
-  cache_by_client().erase(found);
-  clear_recent_caches(&client);  // from now on it is not an open world: nothing of it is cached
-  Py_XDECREF(dropped.devices);
+  // From now on it is not an open world: nothing of it is cached.
+  if (g_worlds.remove(client)) clear_recent_caches(&client);
 }
 
-PyObject* current_world_variable = nullptr;  // a context variable
-bool preference_is_checked = false;          // jax_platform_name, at the first call that names no platform
+PyObject* current_world_variable = nullptr;      // a context variable
+std::atomic<bool> preference_is_checked{false};  // jax_platform_name, at the first call that names no platform
 
 // The innermost world of the calling context, or null. The context keeps it alive.
 OpenWorld* current_world() {
@@ -78,9 +100,9 @@ bool set_current_world(const py::object& world) noexcept {
 py::object push_world(const ClientRef& client) {
   OpenWorld* around = current_world();
   py::object world = py::cast(std::make_shared<OpenWorld>(client, around ? around->shared_from_this() : nullptr));
-  const bool is_new = cache_by_client().try_emplace(client->uid()).second;  // first, as setting the world may fail
+  const bool is_new = g_worlds.add(*client);  // first, as setting the world may fail
   if (!set_current_world(world)) {
-    if (is_new) cache_by_client().erase(client->uid());
+    if (is_new) g_worlds.remove(*client);
     throw py::error_already_set();
   }
   return world;
@@ -91,6 +113,7 @@ void pop_world(const py::object& world) {
   check_innermost(left, current_world());
   OpenWorld* around = skip_left(left.outer.get());
   if (!set_current_world(around ? py::cast(around->shared_from_this()) : py::none())) throw py::error_already_set();
+  left.is_left = true;  // in copies of the context too, such as those of other threads
   forget(*left.client);
 }
 
@@ -199,36 +222,48 @@ ClientRef current_client() {
 
 std::shared_ptr<Device> handle_of(Device* device) { return {device->client().shared_from_this(), device}; }
 
-bool is_open_world(const Client& client) { return cache_of(client) != nullptr; }
+bool is_open_world(const Client& client) {
+  return g_worlds.of(client, [](const WorldCache* cache) { return cache != nullptr; });
+}
 
 py::tuple devices_of(const ClientRef& client) {
-  WorldCache* cache = cache_of(*client);
-  if (cache != nullptr && cache->devices != nullptr) return py::reinterpret_borrow<py::tuple>(cache->devices);
+  const auto cached = [](const WorldCache* cache) { return cache == nullptr ? py::object() : cache->devices; };
+  if (const py::object known = g_worlds.of(*client, cached)) return py::reinterpret_borrow<py::tuple>(known);
   py::tuple all(static_cast<size_t>(client->device_count()));
   for (const DeviceId id : client->device_ids()) all[id.number()] = handle_of(client->device(id));
-  // Again: creating the objects may have run other Python code.
-  cache = cache_of(*client);
-  if (cache != nullptr && cache->devices == nullptr) cache->devices = py::object(all).release().ptr();
+  // Creating the objects may have run other Python code, which created them too.
+  g_worlds.of(*client, [&](WorldCache* cache) {
+    if (cache != nullptr && !cache->devices) cache->devices = all;
+  });
   return all;
 }
 
 DeviceObjects::DeviceObjects(const DeviceList& devices) {
-  WorldCache* cache = cache_of(*devices.client());
-  if (cache == nullptr) return;
+  const ClientRef& client = devices.client();
+  const bool is_open = g_worlds.of(*client, [&](const WorldCache* cache) {
+    if (cache != nullptr) all_ = cache->devices;
+    return cache != nullptr;
+  });
   // For most devices of the world, creating all costs little more.
-  if (cache->devices == nullptr && 2 * devices.size() > devices.client()->device_count()) devices_of(devices.client());
-  cache = cache_of(*devices.client());
-  if (cache != nullptr) all_ = py::reinterpret_borrow<py::object>(cache->devices);
+  if (is_open && !all_ && 2 * devices.size() > client->device_count()) all_ = devices_of(client);
 }
 
 ShardingRef sharding_of(Device* device) {
-  WorldCache* cache = device->id().number() < kMaxCachedShardings ? cache_of(device->client()) : nullptr;
-  if (cache == nullptr) return SingleDeviceSharding::make(device);
-  auto& shardings = cache->sharding_of_device;
+  if (device->id().number() >= kMaxCachedShardings) return SingleDeviceSharding::make(device);
   const auto id = static_cast<size_t>(device->id().number());
-  if (shardings.size() <= id) shardings.resize(id + 1);
-  if (!shardings[id]) shardings[id] = SingleDeviceSharding::make(device);
-  return shardings[id];
+  ShardingRef sharding = g_worlds.of(device->client(), [&](const WorldCache* cache) {
+    const bool is_known = cache != nullptr && id < cache->sharding_of_device.size();
+    return is_known ? cache->sharding_of_device[id] : ShardingRef();
+  });
+  if (sharding) return sharding;
+  sharding = SingleDeviceSharding::make(device);
+  return g_worlds.of(device->client(), [&](WorldCache* cache) {
+    if (cache == nullptr) return sharding;
+    auto& shardings = cache->sharding_of_device;
+    if (shardings.size() <= id) shardings.resize(id + 1);
+    if (!shardings[id]) shardings[id] = sharding;
+    return shardings[id];
+  });
 }
 
 py::dict memory_stats_dict(const DeviceMemoryStats& stats, const MemorySpace* space) {

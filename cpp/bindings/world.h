@@ -10,6 +10,7 @@
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/device_list.h"
 #include "artifex_devices/sharding/sharding.h"
+#include "interned_casters.h"
 
 namespace artifex_devices::bindings {
 

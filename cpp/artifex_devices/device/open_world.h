@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string_view>
 
@@ -9,14 +10,14 @@
 namespace artifex_devices {
 
 /// A world that `simulate` has opened, and the world around it. The caller knows the innermost world of its context; in
-/// Python, a context variable stores it. Not thread-safe; neither are the functions below.
+/// Python, a context variable stores it. Not thread-safe except `is_left`; neither are the functions below.
 struct OpenWorld : std::enable_shared_from_this<OpenWorld> {
   OpenWorld(ClientRef opened, std::shared_ptr<OpenWorld> around)
       : client(std::move(opened)), outer(std::move(around)) {}
 
   ClientRef client;
   std::shared_ptr<OpenWorld> outer;  // null: the base client is around it
-  bool is_left = false;              // it was left without an update of the context: it is skipped from then on
+  std::atomic<bool> is_left{false};  // it was left without an update of the context: it is skipped from then on
 };
 
 /// The first world from `world` outwards that was not left; null without one.
