@@ -55,6 +55,7 @@ LAZY = (
     "array_api",
     "batch_measurement.report",
     "calibration.processes",
+    "checkpoint",
     "distributed",
     "roofline.chart",
     "tree_util",

@@ -13,12 +13,12 @@ from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.plain_numbers import is_count, plain
-from artifex_devices.planner.shape import SHAPES, ShapeParameters, TransformerShape, from_hf_config
+from artifex_devices.planner.shape import SHAPES, ShapeParameters, TransformerShape, from_hf_config, from_transformers
 from artifex_devices.planner.step import Operation, Optimizer, StepBuilder, StepModel, Tensor
 
 __all__ = [
     "SHAPES", "Operation", "Optimizer", "ShapeParameters", "StepModel", "Tensor", "TransformerShape", "from_hf_config",
-    "mlp", "moe", "transformer",
+    "from_transformers", "mlp", "moe", "transformer",
 ]  # fmt: skip
 add_public_lookup(__name__)
 
@@ -259,7 +259,12 @@ def _inexact(shape: TransformerShape, tokens: int) -> list[str]:
         "learned positions": shape.positions,
         f"{shape.norms_per_layer} norms in each layer": shape.norms_per_layer != 2,
         "norms with biases": shape.norm == "layer",
-        "norms of query and key heads": shape.query_key_norm,
+        "norms without parameters": shape.norm == "layer without parameters",
+        "norms of query and key heads": shape.query_key_norm or shape.joint_query_key_norm,
+        "linear attention": shape.linear_value_heads,
+        "learned logits of attention": shape.attention_sinks,
+        "a gate of attention": shape.gated_attention,
+        "parameters that its sizes do not describe": shape.other_parameters,
         "a norm of the embedding": shape.embedding_norm,
         "a gate of shared experts": shape.shared_gate,
         "attention and MLP side by side": shape.parallel_layers,

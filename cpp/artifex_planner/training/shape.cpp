@@ -24,6 +24,7 @@ struct Sums {
 
 template <class T>
 T norm_elements(const TransformerShape& shape) {
+  if (shape.norm == NormKind::kLayerWithoutParameters) return T{0};
   return static_cast<T>(shape.embed) * (shape.norm == NormKind::kLayer ? 2 : 1);
 }
 
@@ -35,15 +36,35 @@ T attention_elements(const TransformerShape& shape) {
   const T values = of(shape.heads) * of(shape.value_head_dim ? shape.value_head_dim : shape.head_dim);
   T sum = values * embed + (shape.attention_out_bias ? embed : T{0});
   if (shape.query_key_norm) sum += 2 * of(shape.head_dim);
+  if (shape.joint_query_key_norm) sum += (of(shape.heads) + of(shape.kv_heads)) * of(shape.head_dim);
+  if (shape.attention_sinks) sum += of(shape.heads);
   if (shape.kv_lora_rank == 0) {
     const T keys = 2 * of(shape.kv_heads) * of(shape.head_dim);  // and values
-    return sum + (embed + (shape.qkv_bias ? 1 : 0)) * (queries + keys);
+    return sum + (embed + (shape.qkv_bias ? 1 : 0)) * (queries * (shape.gated_attention ? 2 : 1) + keys);
   }
   const T q_rank = of(shape.q_lora_rank);
   const T kv_rank = of(shape.kv_lora_rank);
   sum += q_rank > 0 ? embed * q_rank + q_rank + q_rank * queries : embed * queries;
   sum += embed * (kv_rank + of(shape.rope_head_dim)) + kv_rank;
   return sum + kv_rank * (of(shape.heads) * of(shape.nope_head_dim) + values);
+}
+
+/// Queries, keys, values and their gate, two factors for each value head, the convolution, one norm and the result.
+template <class T>
+T linear_attention_elements(const TransformerShape& shape) {
+  const auto of = [](int64_t size) { return static_cast<T>(size); };
+  const T keys = 2 * of(shape.linear_key_heads) * of(shape.linear_key_dim);  // and queries
+  const T values = of(shape.linear_value_heads) * of(shape.linear_value_dim);
+  const T products = of(shape.embed) * (keys + 3 * values + 2 * of(shape.linear_value_heads));
+  const T convolution = (keys + values) * of(shape.linear_kernel);
+  return products + convolution + 2 * of(shape.linear_value_heads) + of(shape.linear_value_dim);
+}
+
+template <class T>
+T attention_of_all_layers(const TransformerShape& shape) {
+  const T linear = static_cast<T>(linear_layers(shape));
+  return (static_cast<T>(shape.layers) - linear) * attention_elements<T>(shape) +
+         linear * linear_attention_elements<T>(shape);
 }
 
 template <class T>
@@ -57,7 +78,7 @@ T mlp_elements(const TransformerShape& shape, int64_t width) {
 template <class T>
 Sums<T> layer_sums(const TransformerShape& shape, LayerKind kind) {
   Sums<T> sums;
-  sums.attention = attention_elements<T>(shape);
+  sums.attention = attention_of_all_layers<T>(shape) / static_cast<T>(shape.layers);
   sums.norms = static_cast<T>(shape.norms_per_layer) * norm_elements<T>(shape);
   if (kind == LayerKind::kDense) {
     sums.feed_forward = mlp_elements<T>(shape, shape.experts > 0 ? shape.dense_mlp : shape.mlp);
@@ -108,7 +129,7 @@ void add_small_sizes(const TransformerShape& shape, std::vector<std::string>& pr
   for (const auto& [name, size] : above_zero) {
     if (size < 1) problems.push_back(fmt::format("{} is {}", name, size));
   }
-  const std::array<NamedSize, 18> counts = {{{"experts", shape.experts},
+  const std::array<NamedSize, 23> counts = {{{"experts", shape.experts},
                                              {"experts_per_token", shape.experts_per_token},
                                              {"shared_experts", shape.shared_experts},
                                              {"shared_mlp", shape.shared_mlp},
@@ -123,6 +144,11 @@ void add_small_sizes(const TransformerShape& shape, std::vector<std::string>& pr
                                              {"value_head_dim", shape.value_head_dim},
                                              {"window", shape.window},
                                              {"full_attention_period", shape.full_attention_period},
+                                             {"linear_key_heads", shape.linear_key_heads},
+                                             {"linear_value_heads", shape.linear_value_heads},
+                                             {"linear_key_dim", shape.linear_key_dim},
+                                             {"linear_value_dim", shape.linear_value_dim},
+                                             {"linear_kernel", shape.linear_kernel},
                                              {"positions", shape.positions},
                                              {"prediction_layers", shape.prediction_layers},
                                              {"norms_per_layer", shape.norms_per_layer}}};
@@ -176,13 +202,23 @@ void add_attention_problems(const TransformerShape& shape, std::vector<std::stri
           "and {} kv_heads of {} heads; head_dim is the sum of the two, and kv_heads equals heads",
           shape.kv_lora_rank, shape.head_dim, shape.nope_head_dim, shape.rope_head_dim, shape.kv_heads, shape.heads));
     }
-    if (shape.qkv_bias || shape.query_key_norm) {
-      problems.push_back("latent attention with qkv_bias or query_key_norm");
+    if (shape.qkv_bias || shape.query_key_norm || shape.joint_query_key_norm || shape.gated_attention) {
+      problems.push_back("latent attention with qkv_bias, query_key_norm, joint_query_key_norm or gated_attention");
     }
   } else if (shape.q_lora_rank > 0 || shape.rope_head_dim > 0 || shape.nope_head_dim > 0 || shape.value_head_dim > 0) {
     problems.push_back("q_lora_rank, rope_head_dim, nope_head_dim or value_head_dim without kv_lora_rank");
   }
-  if (shape.full_attention_period > 0 && shape.window == 0) {
+  const std::array<int64_t, 5> linear = {shape.linear_key_heads, shape.linear_value_heads, shape.linear_key_dim,
+                                         shape.linear_value_dim, shape.linear_kernel};
+  const bool is_linear = std::ranges::any_of(linear, [](int64_t size) { return size > 0; });
+  if (is_linear && (std::ranges::count(linear, 0) > 0 || shape.window > 0 || shape.full_attention_period == 0)) {
+    problems.push_back(fmt::format(
+        "linear attention has linear_key_heads {}, linear_value_heads {}, linear_key_dim {}, linear_value_dim {} and "
+        "linear_kernel {}, with full_attention_period {} and window {}; all are above 0, except for window",
+        shape.linear_key_heads, shape.linear_value_heads, shape.linear_key_dim, shape.linear_value_dim,
+        shape.linear_kernel, shape.full_attention_period, shape.window));
+  }
+  if (shape.full_attention_period > 0 && shape.window == 0 && !is_linear) {
     problems.push_back(fmt::format("full_attention_period is {} without a window", shape.full_attention_period));
   }
 }
@@ -190,8 +226,9 @@ void add_attention_problems(const TransformerShape& shape, std::vector<std::stri
 double total_estimate(const TransformerShape& shape) {
   const double layer = std::max(layer_sums<double>(shape, LayerKind::kExperts).total(),
                                 layer_sums<double>(shape, LayerKind::kDense).total());
-  return static_cast<double>(shape.layers) * layer + table_elements<double>(shape) + head_elements<double>(shape) +
-         norm_elements<double>(shape) + prediction_elements<double>(shape);
+  return static_cast<double>(shape.layers) * layer + static_cast<double>(shape.other_parameters) +
+         table_elements<double>(shape) + head_elements<double>(shape) + norm_elements<double>(shape) +
+         prediction_elements<double>(shape);
 }
 
 }  // namespace
@@ -204,6 +241,8 @@ std::vector<std::string> shape_problems(const TransformerShape& shape) {
   add_expert_problems(shape, problems);
   if (const double total = total_estimate(shape); total >= kMost) {
     problems.push_back(fmt::format("there are {:.2g} parameters, 2**62 or more", total));
+  } else if (total < 1) {
+    problems.push_back(fmt::format("other_parameters is {}, which leaves no parameters", shape.other_parameters));
   }
   return problems;
 }
@@ -229,6 +268,10 @@ int64_t windowed_layers(const TransformerShape& shape) {
   return shape.layers - (shape.full_attention_period > 0 ? shape.layers / shape.full_attention_period : 0);
 }
 
+int64_t linear_layers(const TransformerShape& shape) {
+  return shape.linear_value_heads > 0 ? shape.layers - shape.layers / shape.full_attention_period : 0;
+}
+
 LayerParameters layer_parameters(const TransformerShape& shape, LayerKind kind) {
   const auto sums = layer_sums<int64_t>(shape, kind);
   return {sums.attention, sums.feed_forward, sums.active_feed_forward, sums.norms};
@@ -241,7 +284,8 @@ ShapeParameters shape_parameters(const TransformerShape& shape) {
   const LayerParameters plain = layer_parameters(shape, LayerKind::kDense);
   ShapeParameters sums;
   sums.embedding = table_elements<int64_t>(shape);
-  sums.layers = dense * plain.total() + with_experts * experts.total();
+  sums.layers = attention_of_all_layers<int64_t>(shape) + dense * (plain.total() - plain.attention) +
+                with_experts * (experts.total() - experts.attention) + shape.other_parameters;
   sums.final_norm = norm_elements<int64_t>(shape);
   sums.head = head_elements<int64_t>(shape);
   sums.prediction = prediction_elements<int64_t>(shape);
@@ -253,15 +297,16 @@ ShapeParameters shape_parameters(const TransformerShape& shape) {
   return sums;
 }
 
-int64_t cache_elements_per_token(const TransformerShape& shape) {
-  if (shape.kv_lora_rank > 0) return shape.layers * (shape.kv_lora_rank + shape.rope_head_dim);
-  return shape.layers * shape.kv_heads * 2 * shape.head_dim;
-}
-
 int64_t cache_elements(const TransformerShape& shape, int64_t tokens) {
-  const int64_t each = cache_elements_per_token(shape) / shape.layers;
+  const int64_t each =
+      shape.kv_lora_rank > 0 ? shape.kv_lora_rank + shape.rope_head_dim : shape.kv_heads * 2 * shape.head_dim;
   const int64_t windowed = windowed_layers(shape);
-  return each * ((shape.layers - windowed) * tokens + windowed * std::min(tokens, shape.window));
+  const int64_t linear = linear_layers(shape);
+  const int64_t keys = shape.linear_key_heads * shape.linear_key_dim;
+  const int64_t values = shape.linear_value_heads * shape.linear_value_dim;
+  const int64_t state = values * shape.linear_key_dim + (2 * keys + values) * shape.linear_kernel;
+  return each * ((shape.layers - windowed - linear) * tokens + windowed * std::min(tokens, shape.window)) +
+         linear * state;
 }
 
 }  // namespace artifex_devices::planner

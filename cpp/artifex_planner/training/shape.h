@@ -16,12 +16,14 @@ namespace artifex_devices::planner {
 constexpr double to_real(int64_t count) noexcept { return static_cast<double>(count); }
 
 enum class NormKind : uint8_t {
-  kRms,              // one scale for each element
-  kLayer,            // a scale and a bias
-  kLayerWithoutBias  // a scale
+  kRms,                    // one scale for each element
+  kLayer,                  // a scale and a bias
+  kLayerWithoutBias,       // a scale
+  kLayerWithoutParameters  // normalizes only
 };
 template <>
-inline constexpr std::array<std::string_view, 3> kKindNames<NormKind>{"rms", "layer", "layer without bias"};
+inline constexpr std::array<std::string_view, 4> kKindNames<NormKind>{"rms", "layer", "layer without bias",
+                                                                      "layer without parameters"};
 
 /// Sizes of a decoder. The defaults are a Llama: RMS norms, rotary positions, gated MLPs, no biases, a separate output
 /// matrix. Example: {.name = "small", .layers = 2, .embed = 64, .mlp = 128, .heads = 4, .kv_heads = 2, .head_dim = 16,
@@ -61,9 +63,18 @@ struct TransformerShape {
   int64_t window = 0;
   int64_t full_attention_period = 0;
 
+  // Linear attention by the gated delta rule (Qwen3-Next), where `linear_value_heads` is above 0: in all layers but
+  // each `full_attention_period`-th one.
+  int64_t linear_key_heads = 0;
+  int64_t linear_value_heads = 0;
+  int64_t linear_key_dim = 0;    // width of a query or key head
+  int64_t linear_value_dim = 0;  // width of a value head
+  int64_t linear_kernel = 0;     // tokens of the convolution before it
+
   int64_t positions = 0;          // rows of a table of learned positions
   int64_t prediction_layers = 0;  // layers of multi-token prediction; counted separately
   int64_t norms_per_layer = 2;
+  int64_t other_parameters = 0;  // of all layers together, that the sizes leave out, or count too much where negative
   NormKind norm = NormKind::kRms;
   bool tied_embeddings = false;  // the output uses the embedding's matrix
   bool gated_mlp = true;         // three matrices, else two
@@ -72,10 +83,13 @@ struct TransformerShape {
   bool mlp_bias = false;
   bool head_bias = false;
   bool router_bias = false;
-  bool shared_gate = false;      // a gate of `embed` elements scales the result of the shared experts
-  bool query_key_norm = false;   // RMS norms over each query and key head
-  bool embedding_norm = false;   // a norm after the embedding (BLOOM)
-  bool parallel_layers = false;  // attention and MLP read the same input (GPT-NeoX, Falcon, PaLM)
+  bool shared_gate = false;           // a gate of `embed` elements scales the result of the shared experts
+  bool query_key_norm = false;        // RMS norms over each query and key head
+  bool joint_query_key_norm = false;  // RMS norms over all query heads together, and over all key heads (OLMo 2)
+  bool attention_sinks = false;       // a learned logit for each head (gpt-oss)
+  bool gated_attention = false;       // a gate as wide as the queries scales attention's result (Qwen3-Next)
+  bool embedding_norm = false;        // a norm after the embedding (BLOOM)
+  bool parallel_layers = false;       // attention and MLP read the same input (GPT-NeoX, Falcon, PaLM)
 };
 void visit_fields(FieldsOf<TransformerShape> auto& shape, const auto& visit) {
   visit("name", shape.name);
@@ -102,9 +116,15 @@ void visit_fields(FieldsOf<TransformerShape> auto& shape, const auto& visit) {
   visit("value_head_dim", shape.value_head_dim);
   visit("window", shape.window);
   visit("full_attention_period", shape.full_attention_period);
+  visit("linear_key_heads", shape.linear_key_heads);
+  visit("linear_value_heads", shape.linear_value_heads);
+  visit("linear_key_dim", shape.linear_key_dim);
+  visit("linear_value_dim", shape.linear_value_dim);
+  visit("linear_kernel", shape.linear_kernel);
   visit("positions", shape.positions);
   visit("prediction_layers", shape.prediction_layers);
   visit("norms_per_layer", shape.norms_per_layer);
+  visit("other_parameters", shape.other_parameters);
   visit("norm", shape.norm);
   visit("tied_embeddings", shape.tied_embeddings);
   visit("gated_mlp", shape.gated_mlp);
@@ -115,6 +135,9 @@ void visit_fields(FieldsOf<TransformerShape> auto& shape, const auto& visit) {
   visit("router_bias", shape.router_bias);
   visit("shared_gate", shape.shared_gate);
   visit("query_key_norm", shape.query_key_norm);
+  visit("joint_query_key_norm", shape.joint_query_key_norm);
+  visit("attention_sinks", shape.attention_sinks);
+  visit("gated_attention", shape.gated_attention);
   visit("embedding_norm", shape.embedding_norm);
   visit("parallel_layers", shape.parallel_layers);
 }
@@ -123,7 +146,7 @@ enum class LayerKind : uint8_t { kDense, kExperts };
 
 /// Numbers of elements of one layer.
 struct LayerParameters {
-  int64_t attention = 0;            // with its biases and its norms of heads
+  int64_t attention = 0;            // with its biases and its norms of heads; the mean where layers differ
   int64_t feed_forward = 0;         // MLP, or router and all experts
   int64_t active_feed_forward = 0;  // MLP, or router, shared experts and the experts of one token
   int64_t norms = 0;
@@ -133,7 +156,7 @@ struct LayerParameters {
 
 struct ShapeParameters {
   int64_t embedding = 0;      // with learned positions and the embedding's norm
-  int64_t layers = 0;         // all layers
+  int64_t layers = 0;         // all layers, with other_parameters
   int64_t final_norm = 0;     // before the output
   int64_t head = 0;           // 0 where it uses the embedding's matrix, except for its bias
   int64_t active = 0;         // elements that one token uses: all but the experts to which it is not routed
@@ -169,17 +192,16 @@ LayerKind layer_kind(const TransformerShape& shape, int64_t layer);
 int64_t expert_layers(const TransformerShape& shape);  // number of layers with experts
 
 int64_t windowed_layers(
-    const TransformerShape& shape);  // number of layers that attend to the last `window` tokens only
+    const TransformerShape& shape);                    // number of layers that attend to the last `window` tokens only
+int64_t linear_layers(const TransformerShape& shape);  // number of layers with linear attention
 
 /// The shape has passed `check_shape`.
 LayerParameters layer_parameters(const TransformerShape& shape, LayerKind kind);
 ShapeParameters shape_parameters(const TransformerShape& shape);
 
-/// Elements of the KV cache that one more token adds to all layers: keys and values of each KV head, or the latent
-/// vector and the rotary key of multi-head latent attention. Multiply by the bytes of an element.
-int64_t cache_elements_per_token(const TransformerShape& shape);
-
-/// Elements of the KV cache of a sequence of `tokens`; a layer with a window keeps the last `window` tokens.
+/// Elements of the KV cache of a sequence of `tokens`: keys and values of each KV head, or the latent vector and the
+/// rotary key of multi-head latent attention. A layer with a window keeps the last `window` tokens, and one with linear
+/// attention its state and the inputs of its convolution.
 int64_t cache_elements(const TransformerShape& shape, int64_t tokens);
 
 }  // namespace artifex_devices::planner

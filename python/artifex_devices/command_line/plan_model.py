@@ -96,7 +96,8 @@ def _shape_of_file(path: str) -> TransformerShape:
 
     with console.usage_errors(OSError, ValueError):
         entries, text = read_toml("MODEL", path)
-    fields = {field.name: field for field in dataclasses.fields(TransformerShape) if field.name != "source"}
+    texts = ("source", "notes", "parameter_bytes")
+    fields = {field.name: field for field in dataclasses.fields(TransformerShape) if field.name not in texts}
     wrong = []
     for key, value in entries.items():
         kind = str if key == "name" else int

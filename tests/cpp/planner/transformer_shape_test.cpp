@@ -45,7 +45,11 @@ TEST(TransformerShape, BiasesAreCountedWhereTheyAre) {
   EXPECT_EQ(more([](TransformerShape& s) { s.mlp_bias = true; }), 2 * (2 * 128 + 64));
   EXPECT_EQ(more([](TransformerShape& s) { s.head_bias = true; }), 1000);
   EXPECT_EQ(more([](TransformerShape& s) { s.query_key_norm = true; }), 2 * 2 * 16);
+  EXPECT_EQ(more([](TransformerShape& s) { s.joint_query_key_norm = true; }), 2 * (64 + 32));
+  EXPECT_EQ(more([](TransformerShape& s) { s.attention_sinks = true; }), 2 * 4);
+  EXPECT_EQ(more([](TransformerShape& s) { s.gated_attention = true; }), 2 * 64 * 64);
   EXPECT_EQ(more([](TransformerShape& s) { s.norm = NormKind::kLayer; }), 5 * 64);
+  EXPECT_EQ(more([](TransformerShape& s) { s.norm = NormKind::kLayerWithoutParameters; }), -5 * 64);
   EXPECT_EQ(more([](TransformerShape& s) { s.positions = 10; }), 640);
   EXPECT_EQ(more([](TransformerShape& s) { s.tied_embeddings = true; }), -64'000);
   EXPECT_EQ(more([](TransformerShape& s) { s.gated_mlp = false; }), -2 * 64 * 128);
@@ -76,8 +80,47 @@ TEST(TransformerShape, WindowsByPeriod) {
   shape.full_attention_period = 3;
   EXPECT_EQ(windowed_layers(shape), 5);
   const int64_t each = 2 * 2 * 16;
-  EXPECT_EQ(cache_elements_per_token(shape), 7 * each);
+  EXPECT_EQ(cache_elements(shape, 1), 7 * each);
   EXPECT_EQ(cache_elements(shape, 1000), each * (2 * 1000 + 5 * 100));
+}
+
+TEST(TransformerShape, LinearAttentionIsInAllLayersButEachPeriod) {
+  TransformerShape shape = small();
+  shape.layers = 9;
+  shape.full_attention_period = 4;
+  shape.linear_key_heads = 2;
+  shape.linear_value_heads = 4;
+  shape.linear_key_dim = 8;
+  shape.linear_value_dim = 16;
+  shape.linear_kernel = 3;
+  check_shape(shape);
+  EXPECT_EQ(linear_layers(shape), 7);
+  const int64_t full = 64 * (64 + 2 * 32) + 64 * 64;
+  const int64_t products = 64 * (2 * 16 + 2 * 64 + 2 * 4) + 64 * 64;
+  const int64_t linear = products + (2 * 16 + 64) * 3 + 2 * 4 + 16;
+  const int64_t rest = 9 * (3 * 64 * 128 + 2 * 64);
+  EXPECT_EQ(shape_parameters(shape).layers, 2 * full + 7 * linear + rest);
+  EXPECT_EQ(layer_parameters(shape, LayerKind::kDense).attention, (2 * full + 7 * linear) / 9);
+  EXPECT_EQ(cache_elements(shape, 1000), 2 * 1000 * 64 + 7 * (64 * 8 + (2 * 16 + 64) * 3));
+  // The products of both kinds, by their share of the layers, have the elements of the matrices.
+  const TrainingModel model = training_model(shape);
+  double elements = 0;
+  for (const LayerProduct& each : model.layer(LayerKind::kDense).attention) elements += each.inner * each.columns;
+  EXPECT_NEAR(9 * elements, static_cast<double>(2 * full + 7 * products), 1e-6);
+  // A token attends to 4 (3 x 8 x 16 + 64 (8 + 16)) / (4 x 32) = 60 tokens in a linear layer, by its FLOPs.
+  EXPECT_DOUBLE_EQ(attended_tokens(model, 900, true), 2.0 / 9 * 450 + 7.0 / 9 * 60);
+  shape.window = 100;
+  EXPECT_EQ(shape_problems(shape).size(), 1U);
+}
+
+TEST(TransformerShape, OtherParametersAreOfAllLayers) {
+  TransformerShape shape = small();
+  shape.other_parameters = -100;
+  EXPECT_EQ(shape_parameters(shape).total(), 202'048 - 100);
+  EXPECT_EQ(shape_parameters(shape).active, 202'048 - 100);
+  EXPECT_DOUBLE_EQ(training_model(shape).layer(LayerKind::kDense).other_parameters, 2 * 64 - 50);
+  shape.other_parameters = -300'000;
+  EXPECT_EQ(shape_problems(shape).size(), 1U);
 }
 
 TEST(TransformerShape, AllProblemsAreInOneError) {

@@ -315,6 +315,15 @@ CALLS = [
         where="config = {'model_type': 'llama', 'hidden_size': 64, 'intermediate_size': 128, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'vocab_size': 1000}",
     ),
     Calls(
+        "models.from_transformers",
+        "models.SHAPES['llama-2-7b'].layers",
+        [
+            bad("models.from_transformers(3)", TypeError, "models.from_transformers:", "name_or_config"),
+            bad("models.from_transformers(None)", TypeError, "models.from_transformers:", "name_or_config"),
+            bad("models.from_transformers('gpt2', name=3)", TypeError, "models.from_transformers:", "name"),
+        ],
+    ),
+    Calls(
         "models.transformer",
         "models.transformer('llama-2-7b', batch=8, sequence=128).parameters",
         [

@@ -327,7 +327,7 @@ def test_a_config_of_hugging_face_is_a_model(tmp_path, capsys):
         found = document_of(capsys, model, *FITS[1:])
         assert {**found, "model": expected["model"]} == expected
     (tmp_path / "config.json").write_text('{"model_type": "lama"}', encoding="utf-8")
-    assert "model_type is 'lama' (did you mean llama?)" in refused(capsys, str(tmp_path), *FITS[1:])
+    assert "model_type is 'lama'; expected one of llama, mistral" in refused(capsys, str(tmp_path), *FITS[1:])
     assert "cannot read" in refused(capsys, str(tmp_path / "none.json"), *FITS[1:])
 
 

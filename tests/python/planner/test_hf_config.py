@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from artifex_devices import models
+from artifex_devices import cluster, models
+from artifex_devices.planner import plan_inference
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = json.loads((ROOT / "tests" / "data" / "hf_configs.json").read_text(encoding="utf-8"))
@@ -87,6 +88,102 @@ def test_the_text_model_of_gemma_3_with_vision():
     assert models.from_hf_config(text | {"layer_types": kinds}) == models.from_hf_config(text)
     with pytest.raises(ValueError, match="layer_types is not a full_attention at each 6-th layer"):
         models.from_hf_config(text | {"layer_types": kinds[::-1]})
+    third = ["full_attention" if i % 3 == 2 else "sliding_attention" for i in range(26)]
+    assert models.from_hf_config(text | {"layer_types": third}).full_attention_period == 3
+    full = models.from_hf_config(text | {"layer_types": ["full_attention"] * 26})
+    assert (full.window, full.full_attention_period) == (0, 0)
+    none = models.from_hf_config(text | {"layer_types": ["sliding_attention"] * 26})
+    assert (none.window, none.full_attention_period) == (512, 0)
+
+
+@pytest.mark.parametrize("model", DATA["counted"], ids=lambda model: model["name"])
+def test_parameters_are_as_many_as_transformers_counts(model):
+    assert "transformers 5.24.0" in DATA["counted_by"]
+    assert models.from_hf_config(model["config"]).parameters.total == model["parameters"]
+
+
+def test_the_published_config_of_gemma_3_4b_has_five_keys():
+    text = {"hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text", "num_hidden_layers": 34}
+    config = {"model_type": "gemma3", "text_config": text | {"sliding_window": 1024}, "vision_config": {}}
+    shape = models.from_hf_config(config)
+    assert shape.parameters.total == 3_880_263_168
+    assert (shape.heads, shape.kv_heads, shape.head_dim, shape.window, shape.full_attention_period) == (
+        8,
+        4,
+        256,
+        1024,
+        6,
+    )
+    assert shape.notes == (
+        "the text model of 'gemma3': encoders of images and sound are left out",
+        "as usual in transformers: num_attention_heads 8, vocab_size 262208",
+    )
+
+
+def test_text_models_take_ties_and_quantization_of_the_model():
+    text = {"model_type": "qwen3_vl_text", **BY_NAME["Qwen/Qwen3-4B"]["config"], "vocab_size": 151936}
+    text = {key: value for key, value in text.items() if key != "tie_word_embeddings"} | {"model_type": "qwen3_vl_text"}
+    outer = {"model_type": "qwen3_vl", "text_config": text, "tie_word_embeddings": True}
+    assert models.from_hf_config(outer).parameters.total == 4_022_468_096
+    quantized = models.from_hf_config(outer | {"quantization_config": {"quant_method": "fp8"}})
+    assert 1 < quantized.parameter_bytes < 2
+    flat = {"model_type": "qwen2_5_vl", **BY_NAME["Qwen/Qwen2.5-7B"]["config"]} | {"model_type": "qwen2_5_vl"}
+    assert models.from_hf_config(flat).parameters.total == 7_615_616_512
+
+
+QUANTIZED = [
+    ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "float8", 1 + 4 / 128**2),
+    ({"quant_method": "fbgemm_fp8"}, "float8", 1),
+    ({"quant_method": "gptq", "bits": 4, "group_size": 128}, "gptq of 4 bits", (4 + 20 / 128) / 8),
+    ({"quant_method": "awq", "bits": 4, "group_size": 64}, "awq of 4 bits", (4 + 20 / 64) / 8),
+    ({"quant_method": "gptq", "bits": 8, "group_size": -1}, "gptq of 8 bits", 1),
+    ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8", 1),
+    ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}, "'nf4' of 4 bits", 0.5625),
+    (
+        {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"num_bits": 8}}}},
+        "compressed-tensors of 8 bits",
+        1,
+    ),
+    ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4", 0.5625),
+]
+
+
+@pytest.mark.parametrize(("config", "text", "nbytes"), QUANTIZED, ids=lambda value: str(value)[:40])
+def test_quantized_weights_have_their_bytes(config, text, nbytes):
+    shape = models.from_hf_config(LLAMA | {"quantization_config": config})
+    matrices = 32 * (4 * 4096**2 + 3 * 4096 * 11008)
+    mean = 2 + (nbytes - 2) * matrices / 6_738_415_616
+    assert shape.parameter_bytes == pytest.approx(mean, rel=1e-12)
+    assert shape.notes == (f"matrices of layers are stored as {text}: {mean:.3f} bytes per parameter on average",)
+
+
+def test_bytes_of_gpt_oss_are_those_of_its_files():
+    # "total_size" in model.safetensors.index.json of openai/gpt-oss-20b
+    config = {"model_type": "gpt_oss", "num_hidden_layers": 24, "num_local_experts": 32}
+    shape = models.from_hf_config(config | {"quantization_config": {"quant_method": "mxfp4"}})
+    assert round(shape.parameter_bytes * shape.parameters.total) == 13_761_264_768
+    assert models.from_hf_config(config).parameter_bytes == 0
+
+
+def test_unknown_methods_of_quantization_are_a_note():
+    shape = models.from_hf_config(LLAMA | {"quantization_config": {"quant_method": "spam"}})
+    assert shape.parameter_bytes == 0
+    assert shape.notes == ("quantization_config has a method that is not known here: weights count as bfloat16",)
+
+
+def test_inference_reads_quantized_weights():
+    node = cluster.dgx("h100")
+    config = {"model_type": "gpt_oss", "use_cache": True}
+    arguments = {"batch": 8, "prompt": 1024, "output": 128, "tensor": 8}
+    plain = plan_inference(models.from_hf_config(config), node, **arguments)
+    shape = models.from_hf_config(config | {"quantization_config": {"quant_method": "mxfp4"}})
+    plan = plan_inference(shape, node, **arguments)
+    assert plan.parameters == pytest.approx(plain.parameters * shape.parameter_bytes / 2, rel=1e-6)
+    assert plan.largest_batch > plain.largest_batch
+    assert plan_inference(shape, node, **arguments, parameter_dtype="bfloat16").parameters == plain.parameters
+    assert shape.notes[-1] in str(plan)
+    assert json.loads(plan.to_json())["notes"] == list(shape.notes)
+    assert "notes" not in json.loads(plan_inference("llama-3-8b", node, **arguments).to_json())
 
 
 def test_defaults_of_the_library_transformers():
@@ -120,7 +217,14 @@ def test_both_architectures_of_falcon(values, kv_heads, norms, parallel):
 
 HOSTILE = [
     ({}, "model_type is None; expected one of llama, mistral"),
-    ({"model_type": "lama"}, r"model_type is 'lama' \(did you mean llama\?\)"),
+    ({"model_type": "lama"}, "model_type is 'lama'; expected one of llama, .*, kimi_k2.*; for other models call"),
+    ({"model_type": "gemma3n", "text_config": {"model_type": "gemma3n_text"}}, "model_type is 'gemma3n'; expected one"),
+    ({"model_type": "llama4_text", "num_hidden_layers": 2**40, "moe_layers": [0]}, "moe_layers is not each 1-th layer"),
+    ({"model_type": "llama4_text", "moe_layers": {"0": 1}}, "moe_layers is not each 1-th layer"),
+    ({"model_type": "qwen3_next", "num_hidden_layers": 1, "layer_types": ["linear_attention"]}, "no full_attention"),
+    ({"model_type": "gpt_oss", "num_hidden_layers": 2**40, "layer_types": "full"}, "layer_types is not a full_att"),
+    (LLAMA | {"quantization_config": [8]}, r"quantization_config is \[8\], not an object"),
+    (LLAMA | {"quantization_config": {"quant_method": "gptq", "bits": "4"}}, "has '4' bits, not an int from 1 to 16"),
     ({"model_type": ["llama"]}, r"model_type is \['llama'\]; expected one of"),
     ({"model_type": "llama"}, "hidden_size is missing; num_attention_heads is missing; num_hidden_layers is missing"),
     (LLAMA | {"hidden_size": "4096"}, "hidden_size is '4096', not an int of 1 or more"),

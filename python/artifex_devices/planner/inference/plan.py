@@ -103,6 +103,7 @@ class InferencePlan(Report):
             ("limits", f"batch at most {self.largest_batch}, or a context of at most {self.longest_context} tokens"),
             ("tokens/s", f"{count_text(self.expected.tokens_per_second)} expected (model), at most "
                          f"{count_text(self.roofline.tokens_per_second)} at published rates (table)"),
+            *(("note", note) for note in self.shape.notes),
         ]  # fmt: skip
         title = f"{self.shape.name}, inference on {self.cluster.name}"
         return Summary(title, facts, ("", "roofline", "expected"), rows)
@@ -119,4 +120,5 @@ class InferencePlan(Report):
             **picked(self, "largest_batch", "longest_context"),
             "seconds": {"roofline": asdict(self.roofline), "expected": asdict(self.expected)},
             "efficiency": self.efficiency._content()["factors"],
+            **({"notes": list(self.shape.notes)} if self.shape.notes else {}),
         }

@@ -25,7 +25,7 @@ def plan_inference(
     tensor: int = 1,
     pipeline: int = 1,
     expert: int = 1,
-    parameter_dtype: DTypeLike | None = "bfloat16",
+    parameter_dtype: DTypeLike | None = None,
     cache_dtype: DTypeLike | None = "bfloat16",
     dtype: str = "bfloat16",
     efficiency: Efficiency | None = None,
@@ -44,7 +44,8 @@ def plan_inference(
         tensor: Number of devices that share each matrix.
         pipeline: Number of stages of layers.
         expert: Number of devices over which the experts of a layer are spread: 1 or `tensor`.
-        parameter_dtype: Dtype of parameters in memory.
+        parameter_dtype: Dtype of parameters in memory; None: as a quantized checkpoint stores them
+            (`shape.parameter_bytes`), else bfloat16.
         cache_dtype: Dtype of the KV cache.
         dtype: Number format of products.
         efficiency: Factors of the expected seconds, by default `Efficiency.of(cluster)`.
@@ -72,9 +73,10 @@ def plan_inference(
     given |= {"tensor": tensor, "pipeline": pipeline, "expert": expert}
     sizes: dict[str, Any] = {key: check_int(name, key, value, minimum=1, maximum=2**31) for key, value in given.items()}
     check_choice(name, "dtype", dtype, FORMATS)
+    stored = shape.parameter_bytes or 2
     config = {
         **sizes,
-        "parameter_bytes": itemsize_of(name, "parameter_dtype", parameter_dtype),
+        "parameter_bytes": stored if parameter_dtype is None else itemsize_of(name, "parameter_dtype", parameter_dtype),
         "cache_bytes": itemsize_of(name, "cache_dtype", cache_dtype),
         "dtype": dtype,
     }

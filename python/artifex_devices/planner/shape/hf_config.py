@@ -6,18 +6,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from artifex_devices._base.checks import failure, wrong_type
-from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.regular_file import read_regular_file
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices.planner.shape.hf_families import FAMILIES, ConfigReader
+from artifex_devices.planner.shape.hf_defaults import DEFAULTS
+from artifex_devices.planner.shape.hf_families import ALIASES, FAMILIES
+from artifex_devices.planner.shape.hf_quantization import StoredWeights, mean_bytes, stored_weights
+from artifex_devices.planner.shape.hf_reader import ConfigReader
+from artifex_devices.planner.shape.parameters import from_parameters, stored_shapes
 from artifex_devices.planner.shape.transformer import TransformerShape
 
 _OPERATION = "models.from_hf_config"
 _MOST_BYTES = 1 << 20  # configs of published models have a few KB
+_OF_BOTH = ("tie_word_embeddings", "quantization_config")  # keys of a model that its text model has where it lacks them
 
 
 def _load(path: Path) -> Any:
@@ -46,9 +51,13 @@ def from_hf_config(
 ) -> TransformerShape:
     """Reads the shape of a decoder from a config.json of Hugging Face.
 
-    Families: Llama, Mistral, Mixtral, Qwen2, Qwen2-MoE, Qwen3, Qwen3-MoE, Gemma 1 to 3 (the text model), DeepSeek-V2
-    and -V3, GPT-2, GPT-NeoX, OPT, BLOOM, Falcon and Phi-3. Values that a config leaves out have the defaults of its
-    class in the library transformers. The function neither downloads anything nor executes code of the file.
+    Families: Llama (and Llama 4), Mistral, Mixtral, Qwen2, Qwen2-MoE, Qwen3, Qwen3-MoE, Qwen3-Next, Gemma 1 to 3,
+    DeepSeek-V2 and -V3, Kimi K2, GLM-4.5, gpt-oss, GPT-2, GPT-NeoX, OLMo 1 and 2, OPT, BLOOM, Falcon, Phi-3,
+    StarCoder2, Granite, Cohere 1 and 2. Of a model with a vision encoder only the text model is read. Values that a
+    config leaves out have the defaults of its class in the library transformers. `quantization_config` sets
+    `parameter_bytes`. The function neither downloads anything nor executes code of the file.
+
+    In a folder with safetensors files, a model of another family has the parameters of their headers.
 
     Args:
         source: Path of a config.json or of its folder, or the dict that the file holds.
@@ -75,21 +84,32 @@ def from_hf_config(
         raise wrong_type(_OPERATION, "source", source, "a path or a dict", "give the path of a config.json")
     if not isinstance(values, Mapping):
         raise wrong_type(_OPERATION, "the config", values, "an object", "give the config.json of a model")
+    outer = values.get("model_type")
+    values, notes = _text_model(values)
+    title = name or values.get("_name_or_path")
+    title = title if isinstance(title, str) and title else None
     family = values.get("model_type")
-    if family == "gemma3" and isinstance(values.get("text_config"), Mapping):  # with a vision tower, which is left out
-        values = {"vocab_size": 262208} | dict(values["text_config"])
-        family = "gemma3_text"
-    if not isinstance(family, str) or family not in FAMILIES:
-        hint = did_you_mean(family, FAMILIES) if isinstance(family, str) else ""
+    known = ALIASES.get(family, family) if isinstance(family, str) else None
+    if known not in FAMILIES:
+        folder = Path(source) if isinstance(source, (str, os.PathLike)) else None
+        if folder is not None and folder.is_dir() and any(folder.glob("*.safetensors")):
+            return from_parameters(_OPERATION, values, stored_shapes(folder), title or safe_repr(family), tuple(notes))
         raise failure(
             ValueError,
             _OPERATION,
-            f"model_type is {safe_repr(family)}{hint}",
-            expected=f"one of {', '.join(FAMILIES)}",
-            fix="for other models write a models.TransformerShape",
+            f"model_type is {safe_repr(outer)}",
+            expected=f"one of {', '.join([*FAMILIES, *ALIASES])}",
+            fix="for other models call models.from_transformers, or give a folder that has safetensors files too",
         )
-    read = ConfigReader(values)
-    shape = FAMILIES[family](read)
+    read = ConfigReader(values, DEFAULTS.get(known, {}))
+    shape = FAMILIES[known](read)
+    if not set(values) - {"model_type", "_name_or_path"}:  # no published config leaves out all
+        read.problems = [f"{key} is missing" for key in read.defaulted]
+    weights: StoredWeights | str = ""
+    if values.get("quantization_config") is not None:
+        weights = stored_weights(values["quantization_config"])
+        if isinstance(weights, str) and weights:
+            read.problems.append(weights)
     if read.problems:
         raise failure(
             ValueError,
@@ -98,6 +118,29 @@ def from_hf_config(
             expected="the keys of a published config.json",
             fix="correct each",
         )
-    title = name or values.get("_name_or_path")
-    title = title if isinstance(title, str) and title else family
-    return TransformerShape(title, **shape, source=f"config.json of {title}")
+    title = title or str(family)
+    if read.defaulted:
+        notes.append(f"as usual in transformers: {', '.join(f'{key} {size}' for key, size in read.defaulted.items())}")
+    notes += read.notes
+    found = TransformerShape(title, **shape, source=f"config.json of {title}", notes=tuple(notes))
+    return found if values.get("quantization_config") is None else _quantized(found, weights)
+
+
+def _text_model(values: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], list[str]]:
+    """Returns the config of the text model, and a note where other parts of the model are left out."""
+    outer, text = values.get("model_type"), values.get("text_config")
+    if not isinstance(text, Mapping) or (isinstance(outer, str) and outer in FAMILIES):
+        return values, []
+    shared = {key: values[key] for key in _OF_BOTH if key in values}
+    inner = {"model_type": outer} | shared | dict(text)
+    return inner, [f"the text model of {safe_repr(outer)}: encoders of images and sound are left out"]
+
+
+def _quantized(shape: TransformerShape, weights: StoredWeights | str) -> TransformerShape:
+    if isinstance(weights, str):
+        note = "quantization_config has a method that is not known here: weights count as bfloat16"
+        return replace(shape, notes=(*shape.notes, note))
+    mean = mean_bytes(shape, weights)
+    parts = "experts" if weights.only_experts else "layers"
+    note = f"matrices of {parts} are stored as {weights.text}: {mean:.3f} bytes per parameter on average"
+    return replace(shape, parameter_bytes=mean, notes=(*shape.notes, note))

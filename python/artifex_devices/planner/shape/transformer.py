@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from types import MappingProxyType
+from typing import Any
 
 from artifex_devices._base.checks import check_int, check_number, failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._planner import cache_elements, shape_parameters, shape_problems
-from artifex_devices.planner.plain_numbers import is_count, make_plain, plain
+from artifex_devices.planner.plain_numbers import is_count, is_number, make_plain, plain
 
 
 @public("artifex_devices.models")
@@ -70,6 +71,18 @@ class TransformerShape:
         expert_period: Of the layers after `dense_layers`, each `expert_period`-th has experts.
         expert_groups: Groups of neighbouring experts, for models that limit the groups of a token; 0: any experts.
         groups_per_token: Number of groups whose experts a token may be routed to (DeepSeek-V3, section 2.1.2).
+        linear_key_heads: Query and key heads of layers with linear attention by the gated delta rule (Qwen3-Next),
+            which are all layers but each `full_attention_period`-th one; 0: no layer has it.
+        linear_value_heads: Value heads of linear attention.
+        linear_key_dim: Width of a query or key head of linear attention.
+        linear_value_dim: Width of a value head of linear attention.
+        linear_kernel: Number of tokens of the convolution before linear attention.
+        attention_sinks: Whether each head has a learned logit that no token has (gpt-oss).
+        gated_attention: Whether a gate as wide as the queries scales the result of attention (Qwen3-Next).
+        other_parameters: Parameters of all layers together that these sizes do not describe; below 0 where they
+            describe too many.
+        parameter_bytes: Mean bytes of a parameter in a quantized checkpoint, with scales; 0: not quantized.
+        notes: Facts about the shape that its sizes do not show.
         q_lora_rank: For latent attention, rank of the queries; 0 projects them in one step.
         kv_lora_rank: Rank of keys and values in multi-head latent attention (DeepSeek-V2, arXiv:2405.04434); 0 is
             attention with heads of keys and values.
@@ -81,7 +94,7 @@ class TransformerShape:
         positions: Number of rows of a table of learned positions.
         prediction_layers: Number of layers of multi-token prediction, which `parameters.total` does not count.
         norms_per_layer: Number of norms of width `embed` in a layer.
-        norm: "rms", "layer" (with a bias) or "layer without bias".
+        norm: "rms", "layer" (with a bias), "layer without bias" or "layer without parameters".
         tied_embeddings: Whether the output uses the embedding's matrix.
         gated_mlp: Whether the MLP has three matrices; False is two.
         qkv_bias: Whether projections of queries, keys and values have biases.
@@ -91,6 +104,7 @@ class TransformerShape:
         router_bias: Whether the router has a bias for each expert.
         shared_gate: Whether a gate scales the result of shared experts.
         query_key_norm: Whether each query and key head has an RMS norm.
+        joint_query_key_norm: Whether one norm spans all query heads, and another all key heads (OLMo 2).
         embedding_norm: Whether a norm follows the embedding.
         parallel_layers: Whether attention and MLP of a layer read the same input.
 
@@ -143,6 +157,17 @@ class TransformerShape:
     parallel_layers: bool = False
     expert_groups: int = 0
     groups_per_token: int = 0
+    linear_key_heads: int = 0
+    linear_value_heads: int = 0
+    linear_key_dim: int = 0
+    linear_value_dim: int = 0
+    linear_kernel: int = 0
+    joint_query_key_norm: bool = False
+    attention_sinks: bool = False
+    gated_attention: bool = False
+    other_parameters: int = 0
+    parameter_bytes: float = 0
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         make_plain(self)
@@ -164,6 +189,11 @@ class TransformerShape:
                 fix="correct each",
             )
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restores pickles of older versions, which lack newer fields."""
+        defaults = {field.name: field.default for field in fields(self) if field.default is not MISSING}
+        vars(self).update(defaults | state)
+
     @property
     def parameters(self) -> ShapeParameters:
         """Numbers of parameters by part."""
@@ -173,7 +203,8 @@ class TransformerShape:
         """Returns the bytes of the KV cache of one sequence.
 
         A layer keeps a key and a value for each KV head and token, or the latent vector and the rotary key of
-        multi-head latent attention. A layer with a sliding window keeps the last `window` tokens.
+        multi-head latent attention. A layer with a sliding window keeps the last `window` tokens, and a layer with
+        linear attention a state that does not grow.
 
         Args:
             tokens: Number of tokens in the sequence.
@@ -193,12 +224,13 @@ class TransformerShape:
         return cache_elements(vars(self), tokens) * itemsize
 
 
-_NORMS = ("rms", "layer", "layer without bias")
+_NORMS = ("rms", "layer", "layer without bias", "layer without parameters")
 _FROM_ZERO = frozenset(
     {
         "experts", "experts_per_token", "shared_experts", "shared_mlp", "dense_layers", "dense_mlp", "q_lora_rank",
         "kv_lora_rank", "rope_head_dim", "nope_head_dim", "value_head_dim", "window", "full_attention_period",
-        "positions", "prediction_layers", "norms_per_layer", "expert_groups", "groups_per_token",
+        "positions", "prediction_layers", "norms_per_layer", "expert_groups", "groups_per_token", "linear_key_heads",
+        "linear_value_heads", "linear_key_dim", "linear_value_dim", "linear_kernel",
     }
 )  # fmt: skip
 
@@ -207,6 +239,12 @@ def _fits(name: str, kind: str, value: object) -> bool:
     """Returns whether the value has the type of the field and is not below its minimum."""
     if kind == "str":
         return isinstance(value, str) and (name != "norm" or value in _NORMS)
+    if name == "notes":
+        return isinstance(value, tuple) and all(isinstance(note, str) for note in value)
+    if name == "parameter_bytes":
+        return is_number(value, int, float) and 0 <= value <= 16
+    if name == "other_parameters":
+        return is_number(value, int)
     return isinstance(value, bool) if kind == "bool" else is_count(value, 0 if name in _FROM_ZERO else 1)
 
 

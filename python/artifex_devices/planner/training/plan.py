@@ -187,6 +187,7 @@ class TrainingPlan(Report):
         hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in self.expected.hidden.items() if value > 0)
         facts.append(("hidden", hidden or "nothing"))
         facts += factor_facts(self.efficiency, sharp=config.sharp)
+        facts += [("note", note) for note in self.shape.notes]
         rows = [
             (text, seconds_text(self.roofline.parts[name]), seconds_text(value), f"{value / self.seconds:.1%}")
             for name, text in TIME_PARTS.items()
@@ -232,6 +233,7 @@ class TrainingPlan(Report):
             **picked(self, "model_flops", "executed_flops", "peak_flops", "mfu", "tokens_per_second"),
             **picked(self, "bubble_fraction"),
             "efficiency": self.efficiency._content()["factors"],
+            **({"notes": list(self.shape.notes)} if self.shape.notes else {}),
         }
 
 
