@@ -61,7 +61,7 @@ struct AcceleratorLinks {
 std::optional<AcceleratorLinks> accelerator_links(const Machine& machine, const std::vector<std::string>& addresses);
 
 /// Returns the chip's name for PCI ids, such as "TPU v5e" for 1ae0:0063 and "Tesla V100-SXM2-16GB" for 10de:1db1; ""
-/// for ids that are not in the table. Sources: jax/_src/hardware_utils.py for TPUs, pci.ids 2023.04.10 for other chips.
+/// for ids that are not in the table. Sources: jax/_src/hardware_utils.py for TPUs, pci.ids 2026.08.22 for other chips.
 std::string_view pci_accelerator_name(uint16_t vendor_id, uint16_t device_id) noexcept;
 
 }  // namespace artifex_devices

@@ -142,7 +142,7 @@ TEST_F(Sysfs, FindsGpusByVendorAndClass) {
 }
 
 TEST_F(Sysfs, FindsGpusOfTheKfdDriver) {
-  pci("0000:c1:00.0", "0x1002", "0x74a1", "0x120000", "1");
+  pci("0000:c1:00.0", "0x1002", "0x74a0", "0x120000", "1");
   pci("0000:c6:00.0", "0x1002", "0x66a1", "0x030000", "1");
   const std::string nodes = "/sys/class/kfd/kfd/topology/nodes";
   put(nodes + "/0/properties", "cpu_cores_count 64\nsimd_count 0\ndomain 0\nlocation_id 0");
@@ -179,6 +179,12 @@ TEST(Accelerators, AreNamedByPciIds) {
   EXPECT_EQ(pci_accelerator_name(0x10de, 0x1db1), "Tesla V100-SXM2-16GB");
   EXPECT_EQ(pci_accelerator_name(0x10de, 0x20f1), "NVIDIA A100-PCIE-40GB");
   EXPECT_EQ(pci_accelerator_name(0x1002, 0x740f), "AMD Instinct MI210");
+  EXPECT_EQ(pci_accelerator_name(0x10de, 0x20f3), "NVIDIA A800-SXM4-80GB");
+  EXPECT_EQ(pci_accelerator_name(0x10de, 0x2324), "NVIDIA H800");
+  EXPECT_EQ(pci_accelerator_name(0x10de, 0x2335), "NVIDIA H200");
+  EXPECT_EQ(pci_accelerator_name(0x10de, 0x2901), "NVIDIA B200");
+  EXPECT_EQ(pci_accelerator_name(0x10de, 0x2941), "NVIDIA GB200");
+  EXPECT_EQ(pci_accelerator_name(0x1002, 0x74a1), "AMD Instinct MI300X");
   EXPECT_EQ(pci_accelerator_name(0x1002, 0x0063), "");
 }
 
