@@ -307,8 +307,8 @@ void bind_scheduler(py::module_& module) {
        "participants(self: Scheduler) -> list\n\nReturns the participants of the call; none after its end."},
       {"know", fast(&know), METH_FASTCALL,
        "know(self: Scheduler, operation: str, axis_name: object, x: object, argument: object, options: tuple, collective: "
-       "object, groups: list, signature: int) -> None\n\nMakes arrive handle arrays like x, with one group for each "
-       "participant or one for all."},
+       "object, groups: list, signature: int, reduction: str) -> None\n\nMakes arrive handle arrays like x, with one group "
+       "for each participant or one for all. `reduction` is \"\" unless all members get the total of their blocks."},
       {"prepared", fast(&prepared), METH_FASTCALL,
        "prepared(self: Scheduler, me: object, operation: str, groups: object, argument: object) -> object\n\n"
        "Returns the prepared form of equal indices, or None."},

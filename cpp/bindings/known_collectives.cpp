@@ -100,15 +100,15 @@ const KnownCollective* find_known(std::vector<KnownCollective>& collectives, PyO
   return nullptr;
 }
 
-// know(operation, axis_name, x, argument, options, collective, groups, signature): from now on `arrive` handles this
-// operation over these axes for arrays like x, with one group for each participant or one for all. `argument` is a
-// prepared one or None.
+// know(operation, axis_name, x, argument, options, collective, groups, signature, reduction): from now on `arrive`
+// handles this operation over these axes for arrays like x, with one group for each participant or one for all.
+// `argument` is a prepared one or None; `reduction` is "" unless all members get the total of their blocks.
 PyObject* know(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return translated([&]() -> PyObject* {
-    if (count != 8 || !PyTuple_CheckExact(args[4]) || !PyList_CheckExact(args[6]))
+    if (count != 9 || !PyTuple_CheckExact(args[4]) || !PyList_CheckExact(args[6]))
       throw py::type_error(
-          "know: expected operation, axis_name, x, argument, tuple of options, collective, list of groups and "
-          "signature");
+          "know: expected operation, axis_name, x, argument, tuple of options, collective, list of groups, signature "
+          "and reduction");
     const py::scoped_critical_section lock(self);
     Participants& all = participants_of(self);
     const NdarrayKind kind = kind_of_ndarray(args[2]);
@@ -122,6 +122,7 @@ PyObject* know(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     }
     std::vector<GroupId> groups;
     for (const py::handle group : py::reinterpret_borrow<py::list>(args[6])) groups.emplace_back(group.cast<int64_t>());
+    const auto reduction = py::handle(args[8]).cast<std::string>();
     all.collectives.push_back({py::reinterpret_borrow<py::object>(args[0]),
                                py::reinterpret_borrow<py::object>(args[1]),
                                py::reinterpret_borrow<py::object>(kind.dtype),
@@ -130,7 +131,8 @@ PyObject* know(PyObject* self, PyObject* const* args, Py_ssize_t count) {
                                py::reinterpret_borrow<py::object>(args[4]),
                                py::reinterpret_borrow<py::object>(args[5]),
                                std::move(groups),
-                               py::handle(args[7]).cast<int64_t>()});
+                               py::handle(args[7]).cast<int64_t>(),
+                               reduction.empty() ? std::nullopt : std::optional(reduction_from_name(reduction))});
     Py_RETURN_NONE;
   });
 }

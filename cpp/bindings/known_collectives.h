@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "artifex_devices/base/id.h"
+#include "artifex_devices/collective/combine.h"
 
 namespace artifex_devices::bindings {
 
@@ -49,6 +51,7 @@ struct KnownCollective {
   py::object collective;
   std::vector<GroupId> groups;  // by participant, or one for all
   int64_t signature;
+  std::optional<Reduction> reduction;  // all members get the total of their blocks
 };
 
 /// Whether these are one name: the same object, or equal strings.

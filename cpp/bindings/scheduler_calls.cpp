@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "brief_reduction.h"
 #include "cpython_calls.h"
 #include "known_collectives.h"
 #include "participant_object.h"
@@ -61,14 +62,15 @@ PyObject* arrive(PyObject*, PyObject* const* args, Py_ssize_t count) {
     all.scheduler.resume(me.id());
     check(PyList_SetItem(all.results.ptr(), me.position, new_reference(all.pending.ptr())));
     check(PyList_SetItem(all.payloads.ptr(), me.position, new_reference(args[2])));
-    const size_t part = known->groups.size() == 1 ? 0 : static_cast<size_t>(me.position);
-    switch (all.rendezvous->arrive(me.id(), known->groups.at(part), known->signature)) {
+    const GroupId group = known->groups.at(known->groups.size() == 1 ? 0 : static_cast<size_t>(me.position));
+    switch (all.rendezvous->arrive(me.id(), group, known->signature)) {
       case Rendezvous::Arrival::kWait:
         if (!all.wait || is_plain(all, me, frame)) return switch_to(all, all.scheduler.suspend(me.id()));
         return PyObject_CallFunctionObjArgs(g_partial, all.wait.ptr(), current.ptr(), frame.ptr(), nullptr);
       case Rendezvous::Arrival::kFailed:
         break;
       case Rendezvous::Arrival::kComplete: {  // Python calls it, with none of our frames on the stack
+        if (complete_brief_reduction(all, *known, group, me.id())) break;
         const py::object complete = all.session.attr("complete");
         return PyObject_CallFunctionObjArgs(g_partial, complete.ptr(), py::int_(me.position).ptr(),
                                             known->collective.ptr(), nullptr);

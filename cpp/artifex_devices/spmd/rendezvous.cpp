@@ -49,13 +49,23 @@ GroupId Rendezvous::group(const std::vector<ParticipantId>& members) {
   return id;
 }
 
-Rendezvous::Arrival Rendezvous::arrive(ParticipantId participant, GroupId group, int64_t signature) {
-  check_participant(participant);
-  const std::lock_guard lock(mutex_);
+void Rendezvous::check_group_locked(GroupId group) const {
   if (group.is_none() || group.number() >= groups_.size()) {
     throw_error("Rendezvous: there is no group {}; expected 0 to {}; make it by group()", group.number(),
                 groups_.size() - 1);
   }
+}
+
+std::vector<ParticipantId> Rendezvous::members(GroupId group) const {
+  const std::lock_guard lock(mutex_);
+  check_group_locked(group);
+  return groups_[group].members;
+}
+
+Rendezvous::Arrival Rendezvous::arrive(ParticipantId participant, GroupId group, int64_t signature) {
+  check_participant(participant);
+  const std::lock_guard lock(mutex_);
+  check_group_locked(group);
   Participant& self = *participants_[participant];
   Group& joined = groups_[group];
   if (self.standing.state != State::kRunning || std::ranges::find(self.groups, group) == self.groups.end()) {

@@ -57,6 +57,9 @@ class Rendezvous {
   /// an empty group, and for members that do not exist or are repeated.
   GroupId group(const std::vector<ParticipantId>& members);
 
+  /// The members of a group, in their order. Throws InvalidArgument for a group that does not exist.
+  std::vector<ParticipantId> members(GroupId group) const;
+
   /// Throws InvalidArgument if the participant does not belong to the group, already waits, or has finished.
   Arrival arrive(ParticipantId participant, GroupId group, int64_t signature);
   /// The work of the collective that `participant` completed is done.
@@ -114,6 +117,7 @@ class Rendezvous {
   };
 
   void check_participant(ParticipantId participant) const;
+  void check_group_locked(GroupId group) const;
   void fail_locked(Failure failure) noexcept;
   bool may_go_locked(const Participant& self) const;
   void find_deadlock_locked();

@@ -536,9 +536,10 @@ class Scheduler:
         collective: typing.Any,
         groups: list[typing.Any],
         signature: int,
+        reduction: str,
     ) -> None:
         """
-        Makes arrive handle arrays like x, with one group for each participant or one for all.
+        Makes arrive handle arrays like x, with one group for each participant or one for all. `reduction` is "" unless all members get the total of their blocks.
         """
 
     def next(self) -> typing.Any:

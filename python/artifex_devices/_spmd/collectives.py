@@ -171,7 +171,8 @@ def reduce(call: Call, leaves: Leaves, kind: str, mean: bool = False) -> Leaves:
             _sealed(total)
         return [totals] * size
 
-    return _combine(call, (), leaves, CrossProcessOp(reduction=kind, share=share, is_shared=True))
+    op = CrossProcessOp(reduction=kind, share=share, is_shared=True, is_total=not mean)
+    return _combine(call, (), leaves, op)
 
 
 def gather(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:

@@ -53,9 +53,10 @@ def _serve(box: list[Any]) -> None:
             rest()
             executor: CooperativeExecutor = box[0]
             assert executor.caller is not None
-            rest = executor.caller  # another fiber would be faster, but idle fibers would refer to each other
+            rest = executor.caller
             try:
                 _work(executor)
+                rest = executor.scheduler.next()
             except BaseException as error:  # Ctrl-C between two participants goes to the caller
                 executor.interruption = error
                 greenlet.getcurrent().gr_context = None

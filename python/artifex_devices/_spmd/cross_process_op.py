@@ -26,6 +26,7 @@ class CrossProcessOp(NamedTuple):
     share: Callable[[Leaves, int], Sequence[Leaves]] = lambda total, size: [total] * size
     by_rows: bool = False  # `share` divides the leading dimension equally, also the rows of some members
     is_shared: bool = False  # all members get the same arrays
+    is_total: bool = False  # all members get the read-only sum itself
 
     @property
     def is_plain(self) -> bool:

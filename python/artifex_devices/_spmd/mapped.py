@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,22 +70,24 @@ def run_prepared(
     """Calls the function for each participant and turns the results into Arrays."""
     grid = prepared.grid
     try:
-        columns = [fetch(x) for fetch, x in zip(prepared.fetches, leaves, strict=True)]
+        columns = list(map(operator.call, prepared.fetches, leaves))
     except RuntimeError:
         for x, path in zip(leaves, prepared.paths, strict=True):
             check_alive(operation, x, path)
         raise
     count = len(grid.positions)
     executor = executor or config.spmd_executor
+    threads_bytes = math.inf
     if executor == "auto":
         executor = "cooperative"
-        threshold = config.spmd_threads_bytes if count > 1 else math.inf
-        for column in columns:
-            block: Any = column[0]
-            if isinstance(block, np.ndarray) and block.nbytes >= threshold:
-                executor = "threads"
+        if count > 1:
+            threads_bytes = config.spmd_threads_bytes
     for column in columns:
-        if type(column[0]) is not np.ndarray and is_on_gpu(column[0]):
+        block: Any = column[0]
+        if isinstance(block, np.ndarray):
+            if block.nbytes >= threads_bytes:
+                executor = "threads"
+        elif is_on_gpu(block):
             # The GPU on which CuPy computes is a fact of the thread.
             executor, function = "threads", on_gpus(function)
             break

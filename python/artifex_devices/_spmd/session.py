@@ -215,9 +215,12 @@ class Session:
 
         `argument` is what scheduler.prepare returned, or None; `options` are the other arguments.
         """
-        groups, numbers = collective.groups, collective.numbers
+        groups, numbers, op = collective.groups, collective.numbers, collective.op
+        reduction = op.reduction if op is not None and op.is_total and groups.across is None else ""
         numbers = numbers if groups.is_whole else [numbers[each.part] for each in groups.of]
-        self.scheduler.know(operation, axis_name, x, argument, options, collective, numbers, collective.number)
+        self.scheduler.know(
+            operation, axis_name, x, argument, options, collective, numbers, collective.number, reduction
+        )
 
     def meet(self, me: Participant, collective: Collective, payload: Any, frame: FrameType) -> None:
         """Leaves a payload, and returns when there is a result or the session has failed."""

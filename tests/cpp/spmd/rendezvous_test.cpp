@@ -66,6 +66,10 @@ TEST(Rendezvous, TreatsEqualMembersAsOneGroup) {
   Rendezvous meeting(4);
   EXPECT_EQ(meeting.group({ParticipantId(0), ParticipantId(1)}), meeting.group({ParticipantId(0), ParticipantId(1)}));
   EXPECT_NE(meeting.group({ParticipantId(0), ParticipantId(1)}), meeting.group({ParticipantId(1), ParticipantId(0)}));
+  const std::vector<ParticipantId> reversed{ParticipantId(1), ParticipantId(0)};
+  EXPECT_EQ(meeting.members(meeting.group(reversed)), reversed);
+  EXPECT_THROW(meeting.members(GroupId(2)), InvalidArgument);
+  EXPECT_THROW(meeting.members(GroupId()), InvalidArgument);
   EXPECT_THROW(meeting.group({}), InvalidArgument);
   EXPECT_THROW(meeting.group({ParticipantId(0), ParticipantId(4)}), InvalidArgument);
   EXPECT_THROW(meeting.group({ParticipantId(1), ParticipantId(1)}), InvalidArgument);
