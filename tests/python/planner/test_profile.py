@@ -4,13 +4,15 @@
 import gzip
 import json
 import pickle
+from pathlib import Path
 
 import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import P, lax, profiler
 from artifex_devices.planner import read_profile
-from artifex_devices.planner.profile.names import CONTAINER, compiled_patterns, kind_of
+from artifex_devices.planner.profile.name_rules import CONTAINER
+from artifex_devices.planner.profile.names import compiled_patterns, kind_of
 
 
 def kernel(name, begin, end, device=0, category="kernel", **arguments):
@@ -33,6 +35,7 @@ def mark(number):
     }
 
 
+KERNEL_NAMES = Path(__file__).resolve().parents[2] / "data" / "kernel_names.txt"
 GEMM = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_cublas"
 GATHER = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 TORCH = [
@@ -205,6 +208,20 @@ NAMES = {
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in NAMES.items() for name in names])
 def test_names_of_real_traces(kind, name):
     assert kind_of(name, {}, compiled_patterns("read_profile", {}, ())) == kind
+
+
+def test_names_of_compiled_programs_servers_and_other_vendors():
+    patterns = compiled_patterns("read_profile", {}, ())
+    rows = [line.split(": ", 1) for line in KERNEL_NAMES.read_text("utf-8").splitlines() if not line.startswith("#")]
+    assert len(rows) > 150
+    assert [[kind_of(name, {}, patterns), name] for _, name in rows] == rows
+
+
+def test_the_generic_kernel_of_rccl_has_the_name_of_torch():
+    patterns = compiled_patterns("read_profile", {}, ())
+    name = "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)"
+    assert kind_of(name, {"Collective name": "allreduce"}, patterns) == "all_reduce"
+    assert kind_of(name, {}, patterns) == "send"
 
 
 def body(block):

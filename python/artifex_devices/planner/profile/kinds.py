@@ -14,7 +14,7 @@ KINDS = {
     "reduce_scatter": "reduce-scatter",
     "all_reduce": "all-reduce",
     "all_to_all": "all-to-all",
-    "send": "sends and receives",
+    "send": "sends, receives, broadcasts, and messages whose name says no kind",
     "host": "copies between host and device",
 }
 MESSAGES = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "send", "host")

@@ -13,7 +13,8 @@ from artifex_devices._base.checks import check_int, check_str, failure
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.profile.kinds import KINDS
-from artifex_devices.planner.profile.names import CONTAINER, Patterns, compiled_patterns, kind_of
+from artifex_devices.planner.profile.name_rules import CONTAINER
+from artifex_devices.planner.profile.names import Patterns, compiled_patterns, kind_of
 from artifex_devices.planner.profile.report import Profile
 from artifex_devices.planner.profile.trace_file import read_events
 from artifex_devices.planner.profile.tracks import Operation, find_devices
