@@ -229,7 +229,7 @@ TYPES = {
     "SharedMeetingPoint.meet(flight)": "FlightGroup | None",
     "SingleDeviceSharding.__init__(device)": "Device",
     "StoredCheckpoint.arrays": "dict[str, typing.Any]",
-    "TransferRecording.lines": "list[tuple[str, str, int, int, int]]",
+    "TransferRecording.lines": "list[tuple[str, str, int, int, int, int]]",
     "TransferRecording.routes": "list[tuple[str, str, str, str, str, int, int]]",
     "WorldScope.__enter__": "Client",
     "WorldScope.__exit__(error)": "object",

@@ -6,6 +6,7 @@
 
 #include "array_methods.h"
 #include "artifex_devices/array/array.h"
+#include "artifex_devices/base/recorder.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/transfer/brief_copy.h"
 #include "artifex_devices/transfer/device_get.h"
@@ -81,6 +82,8 @@ py::object put_leaf(const py::object& x, PlacementTarget target, PlacementOption
     narrow_leaf(leaf, x, "device_put", path.text());
   } else if (options.may_alias.value_or(false) && is_ndarray(leaf.keep)) {  // a narrowed array is not the memory of x
     leaf.view.owner = python_owner(leaf.keep);
+  } else if (is_recorded(Recorded::kTransfers)) {
+    options.is_shareable = !options.may_alias.has_value() && is_ndarray(leaf.keep);
   }
   const ArrayRef placed = place(leaf.view, target, options);
   const bool is_shared = leaf.view.owner && placed->storage()->buffer_count() == 1 &&

@@ -26,7 +26,8 @@ py::list routes_of(const TransferRecording& self) {
 py::list lines_of(const TransferRecording& self) {
   py::list rows;
   for (const auto& [key, count] : self.lines()) {
-    rows.append(py::make_tuple(to_string(key.direction), key.line.file, key.line.line, count.calls, count.bytes));
+    rows.append(py::make_tuple(to_string(key.direction), key.line.file, key.line.line, count.calls, count.bytes,
+                               count.shareable_bytes));
   }
   return rows;
 }
@@ -79,7 +80,8 @@ void bind_transfer_recording(py::module_& module) {
       .def("stop", by_reference(&TransferRecording::stop))
       .def("routes", &routes_of,
            "Returns rows of (direction, source, its device kind, destination, its device kind, calls, bytes).")
-      .def("lines", &lines_of, "Returns rows of (direction, file, line, calls, bytes).");
+      .def("lines", &lines_of,
+           "Returns rows of (direction, file, line, calls, bytes, bytes that device_put could share).");
   internal.def("host_result", &host_result, py::arg("sharding"), py::arg("shape"), py::arg("dtype"),
                py::arg("operation"), py::arg("repair") = "",
                R"(Checks the transfer guards for a result that is written to an ndarray, and records its transfer.

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from artifex_devices._base.checks import check_choice, check_type, entered_twice, never_entered
-from artifex_devices._base.html import NotebookText, facts, page, table
+from artifex_devices._base.html import NotebookText, facts, note, page, table
 from artifex_devices._base.leaf_types import Record
 from artifex_devices._base.public_lookup import add_public_lookup
-from artifex_devices._base.text import bytes_text, table_lines
+from artifex_devices._base.text import bytes_text, table_lines, wrapped
 from artifex_devices._core.internal import TransferRecording
 
 __all__ = ["LineTransfers", "RouteTransfers", "TransferReport", "record"]
@@ -21,6 +21,7 @@ _DIRECTIONS = ("host-to-device", "device-to-device", "device-to-host")
 _ROWS_SHOWN = 12
 _LINE_WIDTH = 40
 _ROUTE_WIDTH = 50
+_TEXT_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class LineTransfers:
         line: Its number.
         calls: Number of transfers.
         bytes: Bytes that they copied, over all routes.
+        shareable_bytes: Bytes of them that `device_put(x, device, may_alias=True)` would share instead of copying, in
+            copies of 64 MiB or more.
     """
 
     direction: str
@@ -64,6 +67,7 @@ class LineTransfers:
     line: int
     calls: int
     bytes: int
+    shareable_bytes: int = 0
 
 
 class TransferReport(NotebookText):
@@ -126,18 +130,29 @@ class TransferReport(NotebookText):
         parts = [f"Transfers: {self._title()}"]
         for head, rows in self._tables():
             parts += ["", *table_lines([head, *rows])]
+        for text in self._hints():
+            parts += ["", *wrapped(text, _TEXT_WIDTH)]
         return "\n".join(parts)
 
     def _repr_html_(self) -> str:
         kinds = sorted({kind for row in self.routes for kind in (row.source_kind, row.destination_kind)} - {""})
         shown = facts([("devices", ", ".join(kinds))]) if kinds else ""
-        return page(f"Transfers: {self._title()}", shown, *(table(head, rows) for head, rows in self._tables()))
+        tables = [table(head, rows) for head, rows in self._tables()]
+        return page(f"Transfers: {self._title()}", shown, *tables, *map(note, self._hints()))
 
     def _lines_of(self, operation: str, direction: str | None) -> list[LineTransfers]:
         if direction is not None:
             check_type(operation, "direction", direction, str, "a str or None", "leave it out for all")
             check_choice(operation, "direction", direction, _DIRECTIONS, "leave it out for all")
         return [row for row in self.lines if direction in (None, row.direction)]
+
+    def _hints(self) -> list[str]:
+        return [
+            f"{_line_text(row)} copies {bytes_text(row.shareable_bytes)} that device_put(x, device, may_alias=True) "
+            "would share; the ndarray becomes read-only"
+            for row in self.lines[:_ROWS_SHOWN]
+            if row.shareable_bytes
+        ]
 
     def _title(self) -> str:
         if self._recording is None:
@@ -167,7 +182,8 @@ def record() -> TransferReport:
 
     Counted are `device_put` and its family, reading Arrays (`device_get`, `np.asarray`, `float`), `reshard`, operands
     that NumPy functions and `shard_map` move, and prefetching. Memory that the host can read is read without a
-    transfer. Collectives, and what NumPy functions exchange inside, are not counted.
+    transfer. Collectives, and what NumPy functions exchange inside, are not counted. The printed report names lines
+    that copy 64 MiB or more of an ndarray to one CPU device, because `may_alias=True` shares its memory instead.
 
     Returns:
         A TransferReport for one `with` block; print it, or read its counts.

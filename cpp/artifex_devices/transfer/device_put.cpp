@@ -85,14 +85,17 @@ int64_t physical_bytes(const Storage& storage) noexcept {
 
 }  // namespace
 
-ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed, LayoutRef layout) {
+ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed, LayoutRef layout,
+                    int64_t shareable_bytes) {
   bytes_of(source, "device_put");
   const Shards shards = sharding->shards(source.shape, "device_put");
   auto storage = Storage::allocate(sharding, shards, source.dtype, "device_put");
   const int64_t bytes = physical_bytes(*storage);
   const int64_t begin_ns = recorded_begin_ns(Recorded::kTransfers);
   const int64_t written = fill(source, shards, *storage, layout.get(), bytes);
-  if (is_recorded(Recorded::kTransfers)) record_put(*sharding, source.shape, source.dtype, {begin_ns, written});
+  if (is_recorded(Recorded::kTransfers)) {
+    record_put(*sharding, source.shape, source.dtype, {begin_ns, written}, shareable_bytes);
+  }
   return Array::make(source.shape, source.dtype, sharding, std::move(storage), nullptr, committed, std::move(layout));
 }
 

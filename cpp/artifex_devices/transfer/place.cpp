@@ -118,10 +118,13 @@ std::shared_ptr<const HostView> value_of_all(const ArrayRef& source, const Shard
   return value;
 }
 
-ArrayRef copy_from_host(const HostView& value, const ShardingRef& sharding, bool committed, const LayoutRef& layout) {
+ArrayRef copy_from_host(const HostView& value, const ShardingRef& sharding, bool committed, const LayoutRef& layout,
+                        int64_t shareable_bytes = 0) {
   return run_copy(is_brief_copy(value.nbytes(), *sharding),
-                  [&] { return device_put(value, sharding, committed, layout); });
+                  [&] { return device_put(value, sharding, committed, layout, shareable_bytes); });
 }
+
+constexpr int64_t kWorthSharing = int64_t{64} << 20;  // bytes of a copy; below, sharing saves little time
 
 bool is_brief_reshard(const Array& source, const Sharding& sharding) {
   return is_brief_copy(source.nbytes(), sharding) && is_brief_copy(source.nbytes(), *source.sharding()) &&
@@ -188,10 +191,13 @@ ArrayRef place(const HostView& source, const PlacementTarget& target, const Plac
   const LayoutRef layout = layout_for(target, source.shape);
   check_host_transfer(source, *target.sharding, options);
   if (!target.sharding->is_fully_addressable()) check_same_everywhere(source, *target.sharding, options.transport);
-  if (options.may_alias.value_or(false) && source.owner && !layout && can_alias(source, *target.sharding)) {
-    return device_put_alias(source, target.sharding, target.committed);
+  const bool shares = options.may_alias.value_or(false) && source.owner;
+  if ((!shares && !options.is_shareable) || layout || !can_alias(source, *target.sharding)) {
+    return copy_from_host(source, target.sharding, target.committed, layout);
   }
-  return copy_from_host(source, target.sharding, target.committed, layout);
+  if (shares) return device_put_alias(source, target.sharding, target.committed);
+  const int64_t bytes = source.nbytes();
+  return copy_from_host(source, target.sharding, target.committed, layout, bytes >= kWorthSharing ? bytes : 0);
 }
 
 void check_placeable(const Sharding& sharding, std::string_view operation) {

@@ -27,6 +27,7 @@ enum class Donation : uint8_t { kNone, kNow, kLater };
 struct PlacementOptions {
   Donation donation = Donation::kNone;
   std::optional<bool> may_alias = std::nullopt;  // true: share the source's memory where possible; false: never
+  bool is_shareable = false;                     // may_alias would share the source, for the record of transfers
   bool is_explicit = true;                       // the user asked for this transfer by name
   TransferGuards guards = {};
   Transport* transport = nullptr;          // to other processes

@@ -15,8 +15,9 @@ ProcessIndex process_of(const Sharding& sharding) { return sharding.devices()->c
 
 /// One transfer of `bytes_of(buffer)` from the host to each buffer of this process.
 template <class BytesOf>
-void record_from_host(const Sharding& sharding, const TransferRun& run, BytesOf&& bytes_of) {
+void record_from_host(const Sharding& sharding, const TransferRun& run, int64_t shareable_bytes, BytesOf&& bytes_of) {
   RecordedTransfer transfer{TransferDirection::kHostToDevice, process_of(sharding), run};
+  transfer.shareable_bytes = shareable_bytes;
   for (const BufferId b : sharding.buffers().ids()) {
     transfer.add(RouteEnd::host(), RouteEnd::of(sharding.device(b), sharding.memory_kind()), bytes_of(b));
   }
@@ -46,9 +47,11 @@ void RecordedTransfer::commit() {
   });
 }
 
-void record_put(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run) {
+void record_put(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run,
+                int64_t shareable_bytes) {
   const Shards shards = sharding.shards(shape, "device_put");
-  record_from_host(sharding, run, [&](BufferId buffer) { return shards[buffer].box.volume() * itemsize(dtype); });
+  record_from_host(sharding, run, shareable_bytes,
+                   [&](BufferId buffer) { return shards[buffer].box.volume() * itemsize(dtype); });
 }
 
 void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtype) {
@@ -57,7 +60,7 @@ void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtyp
     record_put(sharding, shape, dtype);
   } catch (const InvalidArgument&) {
     const int64_t bytes = checked_product(shape, "device_put") * itemsize(dtype);
-    record_from_host(sharding, {}, [&](BufferId) { return bytes; });
+    record_from_host(sharding, {}, 0, [&](BufferId) { return bytes; });
   }
 }
 

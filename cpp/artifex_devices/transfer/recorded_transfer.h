@@ -41,6 +41,7 @@ struct RecordedTransfer {
   ProcessIndex process = {};
   TransferRun run = {};
   std::map<std::pair<RouteEnd, RouteEnd>, int64_t> bytes = {};  // by source and destination
+  int64_t shareable_bytes = 0;  // of the bytes, which device_put with may_alias would have shared
   CallerLine line = {};
   uint64_t number = 0;  // of its TransferEnd
 
@@ -56,8 +57,9 @@ struct TransferEnd {
   bool has_failed = false;
 };
 
-/// Records that host memory was copied to every buffer of this process.
-[[gnu::cold]] void record_put(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run = {});
+/// Records that host memory was copied to every buffer of this process. `shareable_bytes`: as in RecordedTransfer.
+[[gnu::cold]] void record_put(const Sharding& sharding, const Dims& shape, DType dtype, const TransferRun& run = {},
+                              int64_t shareable_bytes = 0);
 /// Records that devices whose memory the host does not share received a host operand of a computation: each its part
 /// under `sharding`, or all of it if the sharding does not fit the shape.
 [[gnu::cold]] void record_host_operand(const Sharding& sharding, const Dims& shape, DType dtype);

@@ -39,7 +39,9 @@ void TransferRecording::take_transfer(const RecordedTransfer& transfer) {
     add_to(&routes_[Route{transfer.direction, ends.first, ends.second}], bytes);
     total += bytes;
   }
-  add_to(&lines_[TransferLine{transfer.direction, transfer.line}], total);
+  TransferCount& line = lines_[TransferLine{transfer.direction, transfer.line}];
+  add_to(&line, total);
+  line.shareable_bytes += transfer.shareable_bytes;
 }
 
 }  // namespace artifex_devices

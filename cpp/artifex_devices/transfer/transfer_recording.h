@@ -15,6 +15,7 @@ namespace artifex_devices {
 struct TransferCount {
   int64_t calls = 0;
   int64_t bytes = 0;
+  int64_t shareable_bytes = 0;  // of a line: as in RecordedTransfer
 
   friend bool operator==(const TransferCount&, const TransferCount&) = default;
 };

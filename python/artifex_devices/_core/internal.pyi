@@ -313,9 +313,9 @@ class TransferRecording:
     """
 
     def __init__(self) -> None: ...
-    def lines(self) -> list[tuple[str, str, int, int, int]]:
+    def lines(self) -> list[tuple[str, str, int, int, int, int]]:
         """
-        Returns rows of (direction, file, line, calls, bytes).
+        Returns rows of (direction, file, line, calls, bytes, bytes that device_put could share).
         """
 
     def routes(self) -> list[tuple[str, str, str, str, str, int, int]]:

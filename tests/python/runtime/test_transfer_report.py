@@ -97,6 +97,37 @@ def test_the_table_names_routes_and_lines(gpus, monkeypatch, tmp_path):
     ]
 
 
+def test_the_report_names_copies_of_64_mib_that_could_be_shared(monkeypatch):
+    monkeypatch.chdir(os.path.dirname(__file__))
+    value = np.zeros(1 << 23)
+    with ad.simulate(2), ad.transfers.record() as report:
+        cpu = ad.devices()[0]
+        ad.device_put(value, cpu).block_until_ready()
+        ad.device_put(value[1:], cpu).block_until_ready()
+        ad.device_put(value[::-1], cpu).block_until_ready()
+        ad.device_put(value, cpu, may_alias=False).block_until_ready()
+        ad.device_put(value, ad.NamedSharding(ad.make_mesh((2,), ("x",)), ad.P("x"))).block_until_ready()
+        ad.device_put({"w": value}, cpu)["w"].block_until_ready()
+        ad.device_put(value, cpu, may_alias=True)
+    first = test_the_report_names_copies_of_64_mib_that_could_be_shared.__code__.co_firstlineno + 5
+    shareable = {row.line - first: row.shareable_bytes for row in report.lines}
+    assert shareable == {0: 1 << 26, 1: 0, 2: 0, 3: 0, 4: 0, 5: 1 << 26}
+    text = (
+        f"test_transfer_report.py:{first} copies 64.0 MiB that device_put(x, device, may_alias=True) would share; the "
+        "ndarray becomes read-only"
+    )
+    assert text in " ".join(str(report).split())
+    assert text in report._repr_html_()
+    assert max(map(len, str(report).splitlines())) <= 80
+
+
+def test_copies_to_gpus_cannot_be_shared(gpus):
+    with ad.transfers.record() as report:
+        ad.device_put(np.zeros(1 << 23), gpus[0]).block_until_ready()
+    assert [(row.bytes, row.shareable_bytes) for row in report.lines] == [(1 << 26, 0)]
+    assert "may_alias" not in str(report) + report._repr_html_()
+
+
 def test_the_table_fits_80_columns(gpus):
     mesh = ad.Mesh(np.array(gpus).reshape(2, 4), ("x", "y"))
     rows = ad.NamedSharding(mesh, ad.P(("x", "y")), memory_kind="unpinned_host")
