@@ -167,11 +167,11 @@ bench: setup ## ours against the peers; ARGS="--against jax,numpy --family put,g
 bench-gpu: setup ## copies to, from and on a GPU against plain calls of the CUDA driver
 	@python bench/gpu.py $(ARGS)
 
-curves: setup ## only the curves of docs/performance.md: time against bytes, shards, devices, leaves
+curves: setup ## only the curves of docs/performance_rows.md: time against bytes, shards, devices, leaves
 	@python bench/curves.py $(jax_python) $(ARGS)
 	@python bench/performance_page.py
 
-performance: setup ## all numbers of docs/performance.md again, on a quiet machine, in half an hour; with JAX after `make oracle`
+performance: setup ## all numbers of the performance pages again, on a quiet machine, in half an hour; with JAX after `make oracle`
 	@mkdir -p build
 	@python bench/run.py --json build/table_1.json $(jax_python) $(ARGS)
 	@python bench/curves.py $(jax_python) $(ARGS)
@@ -179,7 +179,7 @@ performance: setup ## all numbers of docs/performance.md again, on a quiet machi
 	@python bench/report.py build/table_1.json build/table_2.json --json bench/table.json
 	@python bench/performance_page.py
 
-performance-page: setup ## docs/performance.md, its pictures and the table of README.md of the committed numbers
+performance-page: setup ## the performance pages, their pictures and the table of README.md of the committed numbers
 	@python bench/performance_page.py
 
 calibration: setup ## calibrates this machine, checks it, and writes the tables of docs/how_to/calibrate.md; on a quiet machine

@@ -2,7 +2,7 @@
 """Copies to, from and on a GPU against plain calls of the CUDA driver and against JAX, as a table.
 
 JAX is measured in a process of its own, where it is installed with GPUs. Without a usable GPU every row says "not
-measured". docs/performance.md shows the file that `--out bench/gpu.json` writes.
+measured". docs/performance_rows.md shows the file that `--out bench/gpu.json` writes.
 
 Example:
     python bench/gpu.py

@@ -38,7 +38,7 @@ BELOW = {
         "../how_to/calibrate",
     ),
     "how_to/command_line": ("configuration",),
-    "performance": ("planner_accuracy", "reliability", "compared"),
+    "performance": ("performance_rows", "planner_accuracy", "reliability", "compared"),
     "formats/README": ("checkpoint", "command_line", "flight_record"),
     "contributing": (
         "contributing/commands",
@@ -81,8 +81,8 @@ WORDS = {
     "learn/trees": ("pytree", "tree"),
 }
 
-# Pages for developers of the library: a search of the site does not look into them.
-NOT_SEARCHED = ("contributing", "decisions/", "changelog", "security")
+# Pages for developers of the library, and names of measurements: a search of the site does not look into them.
+NOT_SEARCHED = ("contributing", "decisions/", "changelog", "security", "performance_rows")
 
 
 def additions(page: str) -> tuple[str, str]:

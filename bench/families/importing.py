@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +64,10 @@ def _installed(library: str) -> dict[str, int]:
             known = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
             if name == library:  # run from a checkout: its packages are those of pyproject.toml
-                sizes[name] = _folder_bytes(name)
+                sizes[name] = _bytes_of(name, [])
                 wanted += [each for each in _OUR_DEPENDENCIES if each not in wanted]
             continue
-        sizes[name] = _distribution_bytes(known) or _folder_bytes(name)
+        sizes[name] = _bytes_of(name, known.files or [])
         for requirement in known.requires or []:
             required = re.match(r"[\w.-]+", requirement)
             assert required is not None
@@ -80,16 +80,12 @@ def _installed(library: str) -> dict[str, int]:
 _OUR_DEPENDENCIES = ("greenlet", "ml_dtypes", "threadpoolctl")
 
 
-def _distribution_bytes(known: importlib.metadata.Distribution) -> int:
-    files = [Path(str(file.locate())) for file in known.files or [] if file.suffix != ".pyc"]
-    return sum(file.stat().st_size for file in files if file.is_file())
-
-
-def _folder_bytes(name: str) -> int:
+def _bytes_of(name: str, installed: Iterable[importlib.metadata.PackagePath]) -> int:
+    """Bytes of the installed files and of the package's folder, which an editable installation has elsewhere."""
+    files = {Path(str(file.locate())).resolve() for file in installed}
     found = importlib.util.find_spec(name)
-    assert found is not None, f"{name} is not to be found"
-    assert found.origin is not None, f"{name} has no folder"
-    files = Path(found.origin).parent.rglob("*")
+    if found is not None and found.origin is not None and found.origin.endswith("__init__.py"):
+        files.update(file.resolve() for file in Path(found.origin).parent.rglob("*"))
     return sum(file.stat().st_size for file in files if file.is_file() and file.suffix != ".pyc")
 
 

@@ -2,8 +2,8 @@
 """device_put: small, a tree, and 256 MiB. Every call is followed by block_until_ready.
 
 Sources start 16 bytes after a multiple of 64 (where NumPy's allocator puts big arrays), because JAX on CPU does not
-copy aligned ones; the rows "aligned" show the difference. Results are dropped before the next call, so both libraries
-may reuse their memory.
+copy aligned ones; the row "aligned" shows the difference, and the row "may_alias=True" asks both libraries to share.
+Results are dropped before the next call, so both libraries may reuse their memory.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 from measure import Row
 
 from families.sources import BIG, SMALL, placements, shares_memory, source
+
+SHARED = "shares the source's memory, no copy"
 
 
 def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
@@ -40,6 +42,14 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
     del big
     aligned = source(BIG, offset=0)
     yield _big_row(peer, "device_put 256 MiB, one device, aligned source", aligned, where["one device"])
+    if hasattr(peer, "share"):
+        yield Row(
+            "device_put 256 MiB, one device, may_alias=True",
+            lambda _: peer.share(aligned, where["one device"]),
+            calls=200,
+            repeats=30,
+            notes=SHARED,
+        )
 
 
 def _big_row(peer: Any, name: str, value: Any, where: Any) -> Row:
@@ -48,5 +58,5 @@ def _big_row(peer: Any, name: str, value: Any, where: Any) -> Row:
         name,
         lambda _: peer.put(value, where),
         bytes=value.nbytes,
-        notes="shares the source's memory, no copy" if shared else "",
+        notes=SHARED if shared else "",
     )

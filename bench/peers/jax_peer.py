@@ -43,6 +43,11 @@ def put(value: Any, where: Any) -> Any:
     return jax.block_until_ready(jax.device_put(value, where))
 
 
+def share(value: Any, where: Any) -> Any:
+    """Places without a copy where possible, and waits."""
+    return jax.block_until_ready(jax.device_put(value, where, may_alias=True))
+
+
 def get(array: Any) -> np.ndarray:
     """Gathers into one ndarray."""
     return np.asarray(array)

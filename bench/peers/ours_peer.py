@@ -43,6 +43,11 @@ def put(value: Any, where: Any) -> Any:
     return lib.block_until_ready(lib.device_put(value, where))
 
 
+def share(value: Any, where: Any) -> Any:
+    """Places without a copy where possible, and waits."""
+    return lib.block_until_ready(lib.device_put(value, where, may_alias=True))
+
+
 def forget_memory() -> None:
     """Releases cached memory to the system."""
     gc.collect()

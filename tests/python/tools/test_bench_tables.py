@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
-NAMES = ("bounds", "json_rows", "log_picture", "measure", "performance_page", "report", "targets")
+NAMES = ("bounds", "json_rows", "log_picture", "measure", "performance_page", "performance_rows", "report", "targets")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -101,19 +101,28 @@ def test_runs_are_shown_side_by_side(bench: SimpleNamespace) -> None:
     ]
 
 
+def test_runs_on_a_busy_machine_are_named(bench: SimpleNamespace) -> None:
+    runs = [run_of(big={"ours": 0.1, "jax": 0.5}) for _ in range(2)]
+    sentence = "Compare only ratios of rows from the run at a load of 13."
+    assert sentence not in bench.performance_rows.all_results(bench.report.merged(runs))
+    runs[1]["machine"]["load_before"] = 13.3
+    text = bench.performance_rows.all_results(bench.report.merged(runs))
+    assert sentence in " ".join(text.split())
+
+
 @pytest.mark.parametrize(
     ("ours", "outcome"), [((1e-6, 1.9e-6), "met"), ((1e-6, 2e-6), "in some runs"), ((2e-6, 3e-6), "not met")]
 )
 def test_an_aim_is_met_when_each_run_meets_it(bench: SimpleNamespace, ours: Any, outcome: str) -> None:
     table = bench.report.merged([run_of(small={"ours": median, "jax": 1.0}) for median in ours])
     target = bench.targets.Target("small", "< 2 us", most=2e-6)
-    assert bench.performance_page._judged(target, table)[1] == outcome
-    assert bench.performance_page._judged(bench.targets.Target("other", "", most=1), table)[1] == "not measured"
+    assert bench.performance_rows.judged(target, table)[1] == outcome
+    assert bench.performance_rows.judged(bench.targets.Target("other", "", most=1), table)[1] == "not measured"
 
 
 def test_an_aim_of_bytes_per_second_and_one_beside_another_row(bench: SimpleNamespace) -> None:
     table = bench.report.merged([run_of(big={"ours": 0.05, "jax": 0.5}, peer={"jax": 0.049})])
-    judged = bench.performance_page._judged
+    judged = bench.performance_rows.judged
     assert judged(bench.targets.Target("big", "> 19 GB/s", least_rate=19e9), table) == (
         ["> 19 GB/s", "20.0 GB/s", "2.0 GB/s"],
         "met",
