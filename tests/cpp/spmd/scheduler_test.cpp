@@ -138,7 +138,9 @@ TEST(Scheduler, KeepsTheOrderOfSuspensionOverManyCollectives) {
     order.erase(order.begin());
     session.scheduler.suspend(first);
     order.push_back(first);
-    if (turn % 7 == 0) EXPECT_EQ(session.scheduler.suspended(), order);
+    if (turn % 7 == 0) {
+      EXPECT_EQ(session.scheduler.suspended(), order);
+    }
   }
   EXPECT_EQ(session.scheduler.suspended(), order);
 }
