@@ -23,6 +23,10 @@ target_compile_options(artifex_compile INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion -Wno-shadow -Wno-deprecated-declarations> # of unity builds and libstdc++
   $<$<BOOL:${ARTIFEX_WERROR}>:-Werror>)
 target_compile_definitions(artifex_compile INTERFACE _GLIBCXX_ASSERTIONS)
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  # The same results on all processors: those of x86-64 that have no more than the baseline cannot add unrounded products.
+  target_compile_options(artifex_compile INTERFACE -ffp-contract=off)
+endif()
 target_link_options(artifex_compile INTERFACE -Wl,-z,relro,-z,now)
 if(ARTIFEX_UNITY)  # GCC takes a file of its own that another file includes for a header
   target_compile_options(artifex_compile INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
