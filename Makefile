@@ -26,7 +26,7 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
 .PHONY: help setup demo test check constraints test-all test-cpp build-asan test-asan test-asan-python build-tsan test-tsan test-consumer \
   test-python test-gpu test-quick test-torture torture-beside-jax test-simulated test-processes lint layers stubs \
   stubs-check format tidy fuzz soak soak-jax bench bench-gpu curves performance performance-page calibration instructions \
-  notebooks playground docs docs-serve wheel wheel-oldest release oracle clean
+  notebooks playground docs docs-serve wheel wheel-oldest wheel-aarch64 release oracle clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -194,6 +194,10 @@ wheel: setup ## an sdist and a self-contained wheel for each Python found, each 
 
 wheel-oldest: setup ## the README from a wheel on a bare Debian 11, whose interpreter is built there; as root
 	$(stage) "README on Debian 11" tools/test_oldest.sh
+
+wheel-aarch64: setup ## a wheel for aarch64, cross-compiled; its C++ tests and the README run under qemu
+	@python -m pip install -qq --group wheel
+	@TARGET=aarch64 tools/make_wheels.sh
 
 release: setup ## checks versions, builds and checks sdist and wheels, and lists what is left to do by hand
 	@python -m pip install -qq --group wheel

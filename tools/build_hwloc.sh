@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tools/build_hwloc.sh <prefix>: hwloc from Debian's source package, as one static, position-independent library without
-# plug-ins or GPU back ends, so that nothing in a user's environment can be loaded through it. Root is not required.
+# tools/build_hwloc.sh <prefix> [<option of configure>...]: hwloc from Debian's source package, as one static,
+# position-independent library without plug-ins or GPU back ends, so that nothing in a user's environment can be loaded
+# through it. Root is not required.
 set -euo pipefail
 prefix=$(realpath -m "$1")
 [ ! -e "$prefix/COPYING" ] || exit 0
@@ -12,7 +13,7 @@ cd "$source"
 ./configure --prefix="$prefix" --libdir="$prefix/lib" CFLAGS="-O2 -fstack-protector-strong" --with-pic \
   --enable-static --disable-shared --disable-plugins --disable-pci --disable-libudev --disable-libxml2 \
   --disable-cairo --disable-opencl --disable-cuda --disable-nvml --disable-rsmi --disable-levelzero --disable-gl \
-  --disable-doxygen --disable-readme
+  --disable-doxygen --disable-readme "${@:2}"
 make -j"$(nproc)" -C include install
 make -j"$(nproc)" -C hwloc install
 install -D -m 644 hwloc.pc "$prefix/lib/pkgconfig/hwloc.pc"

@@ -6,8 +6,8 @@
     tools/release.py --check    the checks before the build, and nothing else
 
 The version is that of CMakeLists.txt; CHANGELOG.md and CITATION.cff must have the same. tools/make_wheels.sh builds the
-sdist and a wheel for each interpreter found, and runs the README in an empty environment of each. Root runs the README
-on a bare Debian 11 too (tools/test_oldest.sh). A pushed tag is published by .github/workflows/release.yml.
+sdist, a wheel for each interpreter found and one for aarch64, and runs the README from each. Root runs the README on a
+bare Debian 11 too (tools/test_oldest.sh). A pushed tag is published by .github/workflows/release.yml.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 AGAIN = "Run `make release` again"  # a step of an incomplete release
 PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.14t")  # each release has a wheel for these
+# Commands that the wheel for aarch64 needs, and their packages.
+CROSS_COMPILER = {"aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu", "qemu-aarch64-static": "qemu-user-static"}
 VERSIONS = {
     "CMakeLists.txt": r"^project\(artifex_devices VERSION ([0-9.]+)",
     "CHANGELOG.md": r"^## \[([^\]]+)\]",
@@ -76,13 +79,16 @@ def left_to_do(root: Path, files: list[str]) -> list[str]:
             pattern.format(version=re.escape(version)), (root / name).read_text(encoding="utf-8"), re.MULTILINE
         )
     ]
+    wheels = [file for file in files if file.endswith("_x86_64.whl")]
     missing = [
-        python for python in PYTHONS if not any(f"-cp{python.replace('.', '')}-manylinux" in file for file in files)
+        python for python in PYTHONS if not any(f"-cp{python.replace('.', '')}-manylinux" in wheel for wheel in wheels)
     ]
     again = []
     if missing:
         again.append(f"Install Python {', '.join(missing)} with headers and venv: wheels for them are missing")
-    if dates or missing:
+    if not any(file.endswith("_aarch64.whl") for file in files):
+        again.append(f"Install {' and '.join(CROSS_COMPILER.values())}: the wheel for aarch64 is missing")
+    if dates or again:
         again.append(AGAIN)
     return [
         *dates,
@@ -105,7 +111,10 @@ def main() -> int:
         return 1
     if arguments.check:
         return 0
-    subprocess.run([ROOT / "tools" / "make_wheels.sh"], cwd=ROOT, check=True)
+    make_wheels = ROOT / "tools" / "make_wheels.sh"
+    subprocess.run([make_wheels], cwd=ROOT, check=True)
+    if os.geteuid() == 0 or all(map(shutil.which, CROSS_COMPILER)):  # root installs what is missing
+        subprocess.run([make_wheels], cwd=ROOT, check=True, env={**os.environ, "TARGET": "aarch64"})
     files = sorted(path.name for path in (ROOT / "dist").iterdir())
     command = [sys.executable, "-m", "twine", "check", "--strict", *(f"dist/{file}" for file in files)]
     subprocess.run(command, cwd=ROOT, check=True)

@@ -10,7 +10,8 @@ import pytest
 
 TOOLS = Path(__file__).resolve().parents[3] / "tools"
 ABIS = ("cp311", "cp312", "cp313", "cp314", "cp314t")
-WHEELS = [f"artifex_devices-1.2.0-{abi.rstrip('t')}-{abi}-manylinux_2_28_x86_64.whl" for abi in ABIS]
+AARCH64 = "artifex_devices-1.2.0-cp311-cp311-manylinux_2_28_aarch64.whl"
+WHEELS = [f"artifex_devices-1.2.0-{abi.rstrip('t')}-{abi}-manylinux_2_28_x86_64.whl" for abi in ABIS] + [AARCH64]
 WORKFLOW = TOOLS.parent / ".github/workflows/release.yml"
 DATED = {
     "CMakeLists.txt": "project(artifex_devices VERSION 1.2.0 LANGUAGES CXX)\n",
@@ -94,12 +95,41 @@ def test_a_complete_build_is_tagged_and_uploaded_by_hand(release, checkout):
 
 def test_missing_dates_and_wheels_come_first(release, checkout):
     root = checkout(**{"CHANGELOG.md": "## [1.2.0]\n", "CITATION.cff": "version: 1.2.0\n"})
-    assert release.left_to_do(root, [*WHEELS[1:3], WHEELS[4]])[:4] == [
+    assert release.left_to_do(root, [*WHEELS[1:3], WHEELS[4], AARCH64])[:4] == [
         "Write the date into CHANGELOG.md: ## [1.2.0] - YYYY-MM-DD",
         "Write the date into CITATION.cff: date-released: YYYY-MM-DD",
         "Install Python 3.11, 3.14 with headers and venv: wheels for them are missing",
         "Run `make release` again",
     ]
+
+
+def test_a_release_has_a_wheel_for_aarch64(release, checkout):
+    assert release.left_to_do(checkout(), WHEELS[:5])[:2] == [
+        "Install g++-aarch64-linux-gnu and qemu-user-static: the wheel for aarch64 is missing",
+        "Run `make release` again",
+    ]
+
+
+@pytest.mark.parametrize(("user", "found", "targets"), [(0, None, 2), (1000, "/usr/bin/it", 2), (1000, None, 1)])
+def test_the_wheel_for_aarch64_is_built_where_its_compiler_is_or_can_be_installed(
+    release, checkout, monkeypatch, user, found, targets
+):
+    root = checkout()
+    (root / "dist").mkdir()
+    ran = []
+
+    def run(command, env=None, **_):
+        ran.append((Path(command[0]).name, (env or {}).get("TARGET")))
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr(release, "ROOT", root)
+    monkeypatch.setattr(release, "problems", lambda root: [])
+    monkeypatch.setattr(release.subprocess, "run", run)
+    monkeypatch.setattr(release.shutil, "which", lambda name: found)
+    monkeypatch.setattr(release.os, "geteuid", lambda: user)
+    monkeypatch.setattr("sys.argv", ["release.py"])
+    release.main()
+    assert [target for name, target in ran if name == "make_wheels.sh"] == [None, "aarch64"][:targets]
 
 
 def test_an_incomplete_release_fails(release, checkout, monkeypatch, capsys):
@@ -129,6 +159,11 @@ def test_the_workflow_publishes_what_it_has_tested(release):
     jobs = re.split(r"^  (\w+):\n(?=    )", text[text.index("\njobs:") :], flags=re.MULTILINE)
     assert jobs[1::2] == ["build", "test", "publish"]
     assert [re.findall(r"^    needs: (\w+)$", job, re.MULTILINE) for job in jobs[2::2]] == [[], ["build"], ["test"]]
+    assert re.findall(r"runner: (\S+), python: (\S+) }", jobs[4]) == [
+        ("ubuntu-24.04", '"3.11"'),
+        ("ubuntu-24.04", '"3.12"'),
+        ("ubuntu-24.04-arm", '"3.11"'),
+    ]
     uses = re.findall(r"uses: (.*)", text)
     assert len(uses) == 6
     assert [use for use in uses if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
