@@ -8,6 +8,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/cluster/cluster_file.h"
 #include "artifex_devices/cluster/cluster_presets.h"
+#include "artifex_devices/cluster/cluster_text.h"
 #include "artifex_devices/cluster/machine_node.h"
 #include "artifex_devices/device/cluster_client.h"
 #include "bindings.h"
@@ -251,6 +252,9 @@ long as one of them is alive, further calls return the same devices.
       },
       py::arg("gpu"), py::arg("nodes"), py::arg("chips_per_node"), py::arg("network_bandwidth"),
       py::arg("host_memory"));
+  internal.def(
+      "cluster_from_text", [](const std::string& text) { return handle_to(cluster_from_text(text)); }, py::arg("text"),
+      "Describes a cluster of the catalogue as people write it.");
   internal.def("cluster_from_tables", &cluster_from_tables, py::arg("content"), py::arg("source"),
                "Creates a Cluster from the tables of a cluster file, whose keys and types the caller has checked.");
   internal.def("machine_node", &dict_of_node, py::arg("machine"), py::arg("accelerators"), py::arg("source"),

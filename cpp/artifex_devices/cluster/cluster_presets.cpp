@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -95,13 +96,17 @@ const Accelerator* row_by_short_name(const std::array<ShortName, N>& names, std:
   return found == names.end() ? nullptr : find_accelerator_by_name(found->row);
 }
 
-const Accelerator& tpu_of(std::string_view generation) {
+const Accelerator* find_tpu(std::string_view generation) {
   std::string text = lower_case(generation);
   if (text.starts_with("tpu")) text.erase(0, text.starts_with("tpu ") ? 4 : 3);
-  if (const Accelerator* row = row_by_short_name(kTpus, text)) return *row;
+  if (const Accelerator* row = row_by_short_name(kTpus, text)) return row;
   const Accelerator* row = find_accelerator_by_kind(generation);
   if (row == nullptr) row = find_accelerator_by_name(generation);
-  if (row != nullptr && row->platform == "tpu" && row->links.torus_dims) return *row;
+  return row != nullptr && row->platform == "tpu" && row->links.torus_dims ? row : nullptr;
+}
+
+const Accelerator& tpu_of(std::string_view generation) {
+  if (const Accelerator* row = find_tpu(generation)) return *row;
   throw_error("cluster.tpu: {:?} is not a generation with known links; expected one of {}", generation,
               names_of(kTpus));
 }
@@ -121,6 +126,18 @@ bool contains(const std::vector<std::vector<int>>& shapes, const std::vector<int
   return std::ranges::find(shapes, shape) != shapes.end();
 }
 
+// Whether a slice has this shape of three axes.
+bool is_cube_shape(const Accelerator& row, const std::vector<int>& shape) {
+  if (contains(kSmallCubeShapes, shape)) return true;
+  const std::array<int, 3>& pod = row.links.pod;
+  bool is_cubes = shape.size() == 3 && std::ranges::is_sorted(shape);
+  for (size_t a = 0; a < shape.size() && is_cubes; ++a) {
+    is_cubes = shape[a] >= 4 && shape[a] % 4 == 0 && (pod[a] == 0 || shape[a] <= pod[a]);
+  }
+  // Of the 7x only the number of chips is known: 9216 [S6].
+  return is_cubes && (pod[0] != 0 || int64_t{shape[0]} * shape[1] * shape[2] <= 9216);
+}
+
 void check_shape(const Accelerator& row, const std::vector<int>& shape) {
   if (row.links.torus_dims == 2) {
     const std::vector<int> swapped(shape.rbegin(), shape.rend());
@@ -130,15 +147,8 @@ void check_shape(const Accelerator& row, const std::vector<int>& shape) {
     }
     return;
   }
-  if (contains(kSmallCubeShapes, shape)) return;
+  if (is_cube_shape(row, shape)) return;
   const std::array<int, 3>& pod = row.links.pod;
-  bool is_cubes = shape.size() == 3 && std::ranges::is_sorted(shape);
-  for (size_t a = 0; a < shape.size() && is_cubes; ++a) {
-    is_cubes = shape[a] >= 4 && shape[a] % 4 == 0 && (pod[a] == 0 || shape[a] <= pod[a]);
-  }
-  // Of the 7x only the number of chips is known: 9216 [S6].
-  if (is_cubes && pod[0] == 0) is_cubes = int64_t{shape[0]} * shape[1] * shape[2] <= 9216;
-  if (is_cubes) return;
   throw_error(
       "cluster.tpu: {} has no slices of {}; expected one of {}, or three multiples of 4, ascending, {}; sort the axes, "
       "or describe another torus in a TOML file (cluster.from_toml)",
@@ -159,13 +169,17 @@ std::vector<int> host_of(const Accelerator& row, const std::vector<int>& shape) 
   return result;
 }
 
-const Accelerator& gpu_of(std::string_view gpu) {
+const Accelerator* find_gpu(std::string_view gpu) {
   const std::string text = lower_case(gpu);
-  if (const Accelerator* row = row_by_short_name(kGpus, text)) return *row;
+  if (const Accelerator* row = row_by_short_name(kGpus, text)) return row;
   const Accelerator* row = find_accelerator_of_type(text);
   if (row == nullptr) row = find_accelerator_by_name(gpu);
   if (row == nullptr) row = find_accelerator_by_kind(gpu);
-  if (row != nullptr && row->platform == "gpu") return *row;
+  return row != nullptr && row->platform == "gpu" ? row : nullptr;
+}
+
+const Accelerator& gpu_of(std::string_view gpu) {
+  if (const Accelerator* row = find_gpu(gpu)) return *row;
   throw_error(
       "cluster.gpus: {:?} is not a GPU of the catalogue; expected one of {}, a name of the catalogue or a device kind",
       gpu, names_of(kGpus));
@@ -179,6 +193,33 @@ std::string short_name(const Accelerator& row) {
 }
 
 }  // namespace
+
+bool is_tpu_generation(std::string_view generation) { return find_tpu(generation) != nullptr; }
+
+bool is_catalogue_gpu(std::string_view gpu) { return find_gpu(gpu) != nullptr; }
+
+std::string preset_names() { return names_of(kTpus) + ", " + names_of(kGpus); }
+
+std::vector<std::vector<int>> tpu_shapes(std::string_view generation, int64_t chips) {
+  const Accelerator& row = tpu_of(generation);
+  const auto has_chips = [&](const std::vector<int>& shape) {
+    int64_t product = 1;
+    for (const int size : shape) product *= size;
+    return product == chips;
+  };
+  std::vector<std::vector<int>> found;
+  const bool is_flat = row.links.torus_dims == 2;
+  std::ranges::copy_if(is_flat ? kFlatShapes : kSmallCubeShapes, std::back_inserter(found), has_chips);
+  if (is_flat || chips % 64 != 0) return found;
+  for (int64_t x = 4; x * x * x <= chips; x += 4) {
+    for (int64_t y = x; x * y * y <= chips; y += 4) {
+      if (chips % (x * y) != 0) continue;
+      const std::vector<int> shape = {static_cast<int>(x), static_cast<int>(y), static_cast<int>(chips / (x * y))};
+      if (is_cube_shape(row, shape)) found.push_back(shape);
+    }
+  }
+  return found;
+}
 
 std::optional<SourcedNumber> host_memory_of(std::string_view chip_name, int64_t chips_per_host) {
   const auto* const found = std::ranges::find(kHostMemories, chip_name, &HostMemory::row);

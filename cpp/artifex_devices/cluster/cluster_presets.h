@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,16 @@ ClusterChip chip_of(const Accelerator& row);
 /// Whether each axis of a torus of these chips wraps, by the rule of the catalogue. "cube4": all axes, if all are
 /// multiples of 4. "axis16": axes of length 16. Without a rule, no axis.
 std::vector<bool> wraps_by_rule(const Accelerator& row, const std::vector<int>& dims);
+
+/// Whether `tpu_cluster` knows a generation, or `gpu_cluster` a GPU.
+bool is_tpu_generation(std::string_view generation);
+bool is_catalogue_gpu(std::string_view gpu);
+
+/// The short names of both, for messages: "v4, v5e, ..., h100, ...".
+std::string preset_names();
+
+/// The shapes, ascending, of the slices of a generation that have this number of chips; empty if none has.
+std::vector<std::vector<int>> tpu_shapes(std::string_view generation, int64_t chips);
 
 /// Bytes of memory of a host with this number of chips, if published. The catalogue has virtual machines with TPU v5e,
 /// hosts with v6e, DGX A100, H100 and H200, the DGX-2, and a server with 8 MI300X.

@@ -89,6 +89,7 @@ __all__: list[str] = [
     "clock_difference",
     "close",
     "cluster_from_tables",
+    "cluster_from_text",
     "compare_flight_records",
     "config_read",
     "config_write",
@@ -1127,6 +1128,11 @@ def close() -> None:
 def cluster_from_tables(content: artifex_devices._base.leaf_types.Record, source: str) -> Cluster:
     """
     Creates a Cluster from the tables of a cluster file, whose keys and types the caller has checked.
+    """
+
+def cluster_from_text(text: str) -> Cluster:
+    """
+    Describes a cluster of the catalogue as people write it.
     """
 
 def compare_flight_records(records: collections.abc.Sequence[FlightRecord]) -> list[typing.Any]:

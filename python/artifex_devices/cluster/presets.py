@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +32,43 @@ from artifex_devices.roofline.measured import MeasuredRoofline
 _GENERATIONS = ("v4", "v5e", "v5p", "v6e", "7x")
 _DGX_GPUS = ("v100", "a100", "a100-40gb", "h100", "h200", "b200")
 _GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h800", "h200", "b200", "gb200", "mi300x")
+
+
+def from_text(text: str) -> Cluster:
+    """Describes a cluster of the catalogue as people write it; case and blanks do not matter.
+
+    - GPUs by their number: "64 x h100", "64xH100", "h100 x 64"; a number below that of a node is a part of one node.
+    - Nodes and the GPUs of each: "8x8 h100", "8 nodes x 8 h100".
+    - Nodes or racks: "8 x dgx h100", "gb200 nvl72", "4 x nvl72", "mi300x" (one node).
+    - TPUs by shape or number of chips: "tpu v5e 16x16", "2 x v5e 16x16", "v5e-256", "256 v5e". As in Google's names,
+      the number after "v4-" and "v5p-" counts TensorCores, two of a chip. A number of chips of v4, v5p or 7x means the
+      most compact slice that has it.
+
+    Options follow as in "dgx h100 nodes=64 network_bandwidth=5e10": `nodes`, `racks`, `slices`, `chips_per_node`,
+    `network_bandwidth` (bytes/s of each chip, one way) and `host_memory` (bytes of each host).
+
+    Args:
+        text: The text.
+
+    Raises:
+        ValueError: The text names no chip of the catalogue, or a number of chips that no cluster has; the message has
+            two texts to write instead.
+        TypeError: `text` is not a str.
+
+    Example:
+        >>> from artifex_devices import cluster
+        >>> cluster.from_text("64xH100"), cluster.from_text("v5e-256")
+        (<Cluster 8 nodes x 8 h100: 64 gpu devices>, <Cluster TPU v5e 16x16: 256 tpu devices>)
+    """
+    check_str("cluster.from_text", "text", text, "write '64 x h100'")
+    if not text.isprintable():
+        raise wrong_value("cluster.from_text", "text", text, "characters that can be printed")
+    try:
+        return internal.cluster_from_text(text)
+    except ValueError as error:
+        wrong = re.search(r"names '([^']*)', which is not a chip", str(error))
+        hint = did_you_mean(wrong[1], (*_GENERATIONS, *_GPUS)) if wrong else ""
+        raise ValueError(str(error).replace(" of the catalogue;", f" of the catalogue{hint};")) from None
 
 
 def tpu(generation: str, shape: Sequence[int], *, slices: int = 1, host_memory: float | None = None) -> Cluster:

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--cluster`: a preset, a TOML file, an hwloc XML file, or this machine."""
+"""`--cluster`: a text such as "64 x h100", a TOML file, an hwloc XML file, or this machine."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import re
 import shlex
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.checks import failure
-from artifex_devices._base.nearest_name import did_you_mean, nearest
+from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices.command_line.console import UsageError, complain, usage_errors
 
 if TYPE_CHECKING:
@@ -22,9 +20,11 @@ if TYPE_CHECKING:
 
 CLUSTER_FORMS = """\
 clusters:
-  "tpu v5e 4x4", "tpu v5p 8x8x16 slices=2"          v4, v5e, v5p, v6e or 7x, and the chips along each axis
-  "dgx h100 nodes=64", "nvl72 racks=2", "mi300x"    optional: network_bandwidth= (bytes/s of a GPU)
-  "gpus h200 nodes=2 chips_per_node=4"              any GPU of the catalogue; all presets take host_memory= (bytes)
+  "64 x h100", "8x8 h100", "8 x dgx h100"           GPUs of the catalogue, nodes and GPUs of each, or nodes
+  "gb200 nvl72", "4 x nvl72", "mi300x nodes=2"      racks, or nodes; any of these takes network_bandwidth= (bytes/s of
+                                                    a GPU), chips_per_node= and host_memory= (bytes)
+  "v5e-256", "tpu v5p 8x8x16", "2 x v5e 16x16"      v4, v5e, v5p, v6e or 7x, and their chips or the chips along each
+                                                    axis; the number in v4-512 and v5p-512 counts TensorCores
   lab.toml                                          cluster file (docs/how_to/describe_a_cluster.md)
   "node.xml nodes=16 bandwidth=4e11"                hwloc file of one node; optional: latency=, network_bandwidth=,
                                                     network_latency=
@@ -33,27 +33,13 @@ clusters:
 """
 
 _COUNT, _RATE = "a whole number", "a number"
-# Words after the name, then options with the kind of their values.
-_PRESETS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
-    "tpu": (("generation", "shape"), {"slices": _COUNT, "host_memory": _RATE}),
-    "dgx": (("gpu",), {"nodes": _COUNT, "network_bandwidth": _RATE, "host_memory": _RATE}),
-    "gpus": (("gpu",), {"nodes": _COUNT, "chips_per_node": _COUNT, "network_bandwidth": _RATE, "host_memory": _RATE}),
-    "nvl72": ((), {"racks": _COUNT, "network_bandwidth": _RATE, "host_memory": _RATE}),
-    "mi300x": ((), {"nodes": _COUNT, "network_bandwidth": _RATE, "host_memory": _RATE}),
-    "here": ((), {"latency": _RATE}),
-}
-_CHIPS = {"v4": 3, "v5e": 2, "v5p": 3, "v6e": 2, "7x": 3, "v100": 0, "a100": 0, "h100": 0, "h200": 0, "b200": 0}
-"""Chips with the number of dimensions of their tori; 0 for GPUs, which `dgx` has."""
 _XML_RATES = ("bandwidth", "latency", "network_bandwidth", "network_latency", "host_memory")
 _XML = {"nodes": _COUNT, **dict.fromkeys(_XML_RATES, _RATE)}
-_FORMS = {name: name for name in _PRESETS} | {
-    "tpu": "tpu v5e 4x4", "dgx": "dgx h100 nodes=2", "gpus": "gpus h200 nodes=2",
-}  # fmt: skip
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Adds --cluster and --measured."""
-    cluster = "cluster such as 'tpu v5e 4x4', or a file; --help-all shows all forms (default: this machine)"
+    cluster = "cluster such as '64 x h100' or 'v5e-256', or a file; --help-all shows all forms (default: this machine)"
     parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help=cluster)
     rates = "stored by measure_roofline(), or measured now in a few seconds"
     measured_help = f"use this machine's measured FLOP/s (float32) and bytes/s, {rates}"
@@ -72,22 +58,17 @@ def read_cluster(text: str, measured: bool = False) -> Cluster:
     if measured and not is_here(text):
         expected = "here or nothing, as only this machine can be measured"
         raise UsageError(f"--measured: --cluster is {text!r}; expected {expected}; leave one out")
-    if text and not text.isprintable():
-        raise _no_cluster(text, "")
     with usage_errors(OSError, ValueError, option="--cluster: "):
-        if text.endswith(".toml") or (not text.endswith(".xml") and _is_file(text)):
-            return cluster.from_toml(text)
-        words = _words(text)
-        if words and words[0].endswith(".xml"):
-            return cluster.from_xml(words[0], **_options(words[1:], (), _XML, words[0]))
-        name = words[0].lower() if words else ""
-        if name not in _PRESETS:
-            raise _no_cluster(text, name)
-        options = _options(words[1:], *_PRESETS[name], name)
-        if name == "here":
-            return cluster.this_machine(**options, measured=_measured() if measured else None)
-        preset: Callable[..., Cluster] = getattr(cluster, name)
-        return preset(**options)
+        if text.isprintable():
+            if text.endswith(".toml") or (not text.endswith(".xml") and _is_file(text)):
+                return cluster.from_toml(text)
+            first, *words = _words(text) or [""]
+            if first.endswith(".xml"):
+                return cluster.from_xml(first, **_options(words, _XML, first))
+            if first == "here":
+                options = _options(words, {"latency": _RATE}, first)
+                return cluster.this_machine(**options, measured=_measured() if measured else None)
+        return cluster.from_text(text)
 
 
 def _words(text: str) -> list[str]:
@@ -118,65 +99,14 @@ def _is_file(text: str) -> bool:
     return False
 
 
-def _meant(text: str) -> str:
-    """Suggests the preset that a text without one names by its chip and shape: " (did you mean 'tpu v5e 16x16'?)"."""
-    named = " ".join(word for word in text.lower().split() if "=" not in word)
-    words = re.findall(r"[a-z]+[0-9]+[a-z]*|[0-9]+(?:x[0-9]+)+|[0-9]+[a-z]?|[a-z]+", named)
-    chip = next((word for word in words if word in _CHIPS), None)
-    if chip is None:
-        return ""
-    if _CHIPS[chip] == 0:
-        meant = ["gpus" if nearest(words[0], _PRESETS) == "gpus" else "dgx", chip]
-    else:
-        meant = ["tpu", chip, _meant_shape(words, chip)]
-    known = _PRESETS[meant[0]][1]
-    meant += [word for word in text.split() if word.partition("=")[0] in known and word.isprintable()]
-    return f" (did you mean '{' '.join(meant)}'?)"
-
-
-def _meant_shape(words: list[str], chip: str) -> str:
-    """Returns the shape among the words, else a shape with their number of chips, else 4 chips along each axis."""
-    dims = _CHIPS[chip]
-    shape = next(
-        (word for word in words if re.fullmatch(r"[0-9]+(x[0-9]+)*", word) and word.count("x") == dims - 1), ""
-    )
-    if shape:
-        return shape
-    count = next((int(word) for word in words if word.isdigit()), 4**dims)
-    side = round(count ** (1 / dims))
-    return "x".join(map(str, [side if side**dims == count else 4] * dims))
-
-
-def _no_cluster(text: str, name: str) -> UsageError:
-    return failure(
-        UsageError,
-        "--cluster",
-        f"{text!r} is neither a preset nor a file{_meant(text) or did_you_mean(name, _PRESETS)}",
-        expected=f"{', '.join(repr(form) for form in _FORMS.values())}, a .toml or an .xml file",
-        fix="see the end of --help",
-    )
-
-
-def _options(words: list[str], positional: tuple[str, ...], known: dict[str, str], name: str) -> dict[str, Any]:
-    """Returns values by the names of the preset's arguments."""
-    plain = [word for word in words if "=" not in word]
-    usage = " ".join([name, *map(str.upper, positional), *(f"[{key}=...]" for key in known)])
-    if len(plain) != len(positional):
-        raise failure(
-            UsageError,
-            "--cluster",
-            (
-                f"{name} has {len(plain)} word{'s' * (len(plain) != 1)} after it, {' '.join(plain)!r}"
-                f"{_meant(' '.join(plain))}"
-            ),
-            expected=f"{usage!r}",
-            fix=f"write {_FORMS.get(name, 'node.xml nodes=16')!r}",
-        )
-    found: dict[str, Any] = dict(zip(positional, plain, strict=True))
-    if "shape" in found:
-        found["shape"] = _shape(found["shape"])
-    for word in (word for word in words if "=" in word):
-        key, _, value = word.partition("=")
+def _options(words: list[str], known: dict[str, str], name: str) -> dict[str, Any]:
+    """Returns values by the names of the arguments."""
+    usage = " ".join([name, *(f"[{key}=...]" for key in known)])
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError(f"--cluster: {name} has the word {word!r} after it; expected {usage!r}; leave it out")
         if key not in known:
             hint = did_you_mean(key, known)
             raise UsageError(f"--cluster: {name} has no {key!r}{hint}; expected {usage!r}; correct it")
@@ -184,12 +114,6 @@ def _options(words: list[str], positional: tuple[str, ...], known: dict[str, str
             raise UsageError(f"--cluster: {key} is given more than once; expected it once; leave one out")
         found[key] = _number(key, value, known[key])
     return found
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    if not re.fullmatch(r"[0-9]{1,9}(x[0-9]{1,9})*", text):
-        raise UsageError(f"--cluster: {text!r} is not a shape of a slice; expected chips along each axis; write 4x4")
-    return tuple(int(size) for size in text.split("x"))
 
 
 def _number(key: str, text: str, kind: str) -> int | float:

@@ -214,6 +214,18 @@ CALLS = [
         ],
     ),
     Calls(
+        "cluster.from_text",
+        "ad.cluster.from_text",
+        [
+            bad("ad.cluster.from_text(64)", TypeError, "cluster.from_text:", "text", "64"),
+            bad("ad.cluster.from_text(None)", TypeError, "cluster.from_text:", "text"),
+            bad("ad.cluster.from_text('60 h100')", ValueError, "cluster.from_text:", "'60 h100'", "write '56 x h100' or '64 x h100'"),
+            bad("ad.cluster.from_text('64 h1000')", ValueError, "cluster.from_text:", "'h1000'", "did you mean h100?"),
+            bad("ad.cluster.from_text('h100' * 100)", ValueError, "cluster.from_text:", "400 characters"),
+            bad("ad.cluster.from_text('8 h100 \\x1b')", ValueError, "cluster.from_text:", "text"),
+        ],
+    ),
+    Calls(
         "cluster.from_toml",
         "ad.cluster.from_toml",
         [

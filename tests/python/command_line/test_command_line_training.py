@@ -405,7 +405,7 @@ def test_wrong_options_are_one_error(words, says, capsys):
 
 def test_wrong_models_and_clusters_are_one_error(capsys):
     assert "'lama-2-7b' is not a published shape (did you mean llama-2-7b?)" in refused(capsys, "lama-2-7b", *RUN[1:])
-    assert "did you mean 'dgx h100'?" in refused(capsys, *RUN[:-1], "h100")
+    assert "write '1 x h100' or '8 x h100'" in refused(capsys, *RUN[:-1], "h100")
 
 
 def test_a_cluster_without_rates_fails(capsys):

@@ -137,7 +137,7 @@ def public():
         for name, method in vars(value).items():
             if name.startswith("_") and name not in DUNDERS:
                 continue
-            bound = getattr(value, name)
+            bound = getattr(value, name, None)  # None: a name that is only a hint
             if not isinstance(method, property) and callable(bound) and takes_arguments(bound):
                 yield [f"{label}.{name}" for label in labels], bound
     config = ad.config

@@ -26,7 +26,7 @@ for name, value in {**vars(_core), **vars(_core.internal)}.items():
         for label, member in list(vars(value).items()):
             if isinstance(member, property):
                 try_call(f"{name}.{label}", member.fget, (object(),))
-            elif callable(getattr(value, label)) and label not in ("__new__", "__init_subclass__"):
+            elif callable(getattr(value, label, None)) and label not in ("__new__", "__init_subclass__"):
                 for arguments in ((None,), (object(),), (object(),) * 40):
                     try_call(f"{name}.{label}", getattr(value, label), arguments)
     elif callable(value) and not inspect.isclass(value):

@@ -99,8 +99,7 @@ def test_statements(call, statement, then, names):
     [
         ("topolgy", "topology"),
         ("plan sugest llama-2-7b", "suggest"),
-        ("plan mesh --cluster tpu-v5e-256 --mesh x=256", "tpu v5e 16x16"),
-        ("plan mesh --cluster h100 --mesh x=8", "dgx h100"),
+        ("plan mesh --cluster h1000 --mesh x=8", "h100"),
         ("plan reshard bfloat17[64] x _ --mesh x=8", "bfloat16"),
         ("plan collective all_gathr 1GB x --mesh x=8", "all_gather"),
         ("batch recommend --hardware h10", "h100"),
