@@ -223,6 +223,20 @@ def training() -> list[Any]:
 
 
 @_value
+def failure_plans() -> list[Any]:
+    """Failures of a training run, with all policies."""
+    config = planner.TrainingConfig(batch=64, sequence=4096, zero=3, recompute="full")
+    run = planner.plan_training(
+        "llama-3-8b", cluster.dgx("h100", nodes=4), config, efficiency=planner.Efficiency.ideal()
+    )
+    return [
+        planner.plan_failures(
+            run, mtbf_hours=100.0, save_seconds=30.0, restore_seconds=60.0, restart_seconds=600.0, spares=1
+        )
+    ]
+
+
+@_value
 def mesh_explanation() -> Any:
     """mesh_utils.explain."""
     return mesh_utils.explain(_of_pod())

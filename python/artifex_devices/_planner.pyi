@@ -25,6 +25,7 @@ __all__: list[str] = [
     "critical_batch",
     "default_efficiency",
     "derived_batch_size",
+    "drill_failures",
     "efficiency_mistakes",
     "exact_critical_batch",
     "executor_for",
@@ -109,6 +110,11 @@ def default_efficiency(cluster: artifex_devices._core.Cluster) -> dict[str, tupl
     """
 
 def derived_batch_size(hardware: str) -> tuple[str, str, int, int, int, str] | None: ...
+def drill_failures(model: dict[str, typing.Any]) -> dict[str, typing.Any]:
+    """
+    Simulates failures of a training run. Takes a dict of times in seconds and counts, and returns a dict of intervals between checkpoints and of the outcomes of each policy.
+    """
+
 def efficiency_mistakes(efficiency: dict[str, typing.Any]) -> str:
     """
     Returns the text of every mistake in factors; empty without mistakes.

@@ -18,6 +18,7 @@ void bind_reshard_picture(pybind11::module_& module);
 void bind_reshard(pybind11::module_& module);
 void bind_step(pybind11::module_& module);
 void bind_training(pybind11::module_& module);
+void bind_failures(pybind11::module_& module);
 void bind_profile_fit(pybind11::module_& module);
 
 void bind_calibration(pybind11::module_& module);

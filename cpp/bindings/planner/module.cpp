@@ -9,6 +9,7 @@ PYBIND11_MODULE(_planner, module) {
   pybind11::module_::import("artifex_devices._core");  // its classes, and the exceptions of the runtime
   bind_advice(module);
   bind_calibration(module);
+  bind_failures(module);
   bind_profile_fit(module);
   bind_reshard(module);
   bind_reshard_picture(module);

@@ -3,6 +3,7 @@
 
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices.planner.collective import Algorithm, CollectiveBound, CollectivePlan, Estimate, plan_collective
+from artifex_devices.planner.failures import FailurePlan, PolicyOutcome, plan_failures
 from artifex_devices.planner.inference import InferencePlan, InferenceSeconds, plan_inference
 from artifex_devices.planner.profile import Profile, ProfileFit, fit_profile, read_profile
 from artifex_devices.planner.reshard import Copy, LowerBound, PlanStep, ReshardPlan, plan_reshard
@@ -42,10 +43,12 @@ __all__ = [
     "Efficiency",
     "EfficiencyFit",
     "Estimate",
+    "FailurePlan",
     "InferencePlan",
     "InferenceSeconds",
     "LowerBound",
     "PlanStep",
+    "PolicyOutcome",
     "Profile",
     "ProfileFit",
     "ReshardPlan",
@@ -68,6 +71,7 @@ __all__ = [
     "fit",
     "fit_profile",
     "plan_collective",
+    "plan_failures",
     "plan_inference",
     "plan_reshard",
     "plan_step",

@@ -80,6 +80,23 @@ CALLS = [
         where="nodes = ad.cluster.dgx('h100')",
     ),
     Calls(
+        "planner.plan_failures",
+        "planner.plan_failures(run, mtbf_hours=3, save_seconds=10, restart_seconds=60, runs=1, days=1)",
+        [
+            bad("planner.plan_failures('spam', mtbf_hours=3, save_seconds=10, restart_seconds=60)", TypeError, "plan_failures:", "plan"),
+            bad("planner.plan_failures(run, save_seconds=10, restart_seconds=60)", ValueError, "plan_failures:", "mtbf_hours", "failure_rate"),
+            bad("planner.plan_failures(run, mtbf_hours=3, restart_seconds=60)", ValueError, "plan_failures:", "save_seconds", "storage_bandwidth"),
+            bad("planner.plan_failures(run, mtbf_hours=0, save_seconds=10, restart_seconds=60)", ValueError, "plan_failures:", "mtbf_hours"),
+            bad("planner.plan_failures(run, mtbf_hours=NAN, save_seconds=10, restart_seconds=60)", ValueError, "plan_failures:", "mtbf_hours"),
+            bad("planner.plan_failures(run, mtbf_hours=3, save_seconds='x', restart_seconds=60)", TypeError, "plan_failures:", "save_seconds", "'x'"),
+            bad("planner.plan_failures(run, mtbf_hours=3, save_seconds=10, restart_seconds=-1)", ValueError, "plan_failures:", "restart_seconds"),
+            bad("planner.plan_failures(run, mtbf_hours=3, save_seconds=10, restart_seconds=60, spares=1.5)", TypeError, "plan_failures:", "spares"),
+            bad("planner.plan_failures(run, mtbf_hours=3, save_seconds=10, restart_seconds=60, runs=0)", ValueError, "plan_failures:", "runs"),
+            bad("planner.plan_failures(run, mtbf_hours=3, save_seconds=10, restart_seconds=60, days=1e30)", ValueError, "plan_failures:", "horizon"),
+        ],
+        where="run = planner.plan_training('llama-2-7b', ad.cluster.dgx('h100'), planner.TrainingConfig(batch=16, sequence=128))",
+    ),
+    Calls(
         "planner.plan_inference",
         "planner.plan_inference('llama-2-7b', nodes, batch=4, prompt=128, output=128)",
         [

@@ -12,7 +12,7 @@ import pytest
 MUTABLE = {"DeviceConfiguration", "Report", "Search", "Section", "_Entry", "_Job", "_Part"}
 # Equal only to themselves, and hashable by that: they hold Arrays, mappings, functions or clusters.
 BY_IDENTITY = {
-    "Accelerator", "Calibration", "CalibrationCheck", "Collective", "CollectivePlan", "InferencePlan",
+    "Accelerator", "Calibration", "CalibrationCheck", "Collective", "CollectivePlan", "FailurePlan", "InferencePlan",
     "MeasuredRoofline", "Membership", "PlacedMesh", "PreparedCall", "Profile", "ProfileFit", "ReshardPlan", "StepPlan",
     "Suggestion", "Suggestions", "TrainingChoice", "TrainingPlan", "TrainingSpace", "TrainingSuggestions",
     "_Pmapped", "_ShardMapped",
