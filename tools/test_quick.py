@@ -53,6 +53,7 @@ TESTED_BY = {
     "topology": ("runtime", "hardware"),
     "transfer": ("placement",),
     "transfers": ("runtime",),
+    "reduction": ("array_ops", "spmd"),
     "tree_util": ("tree",),
     "unpickle": ("array",),
     "xla_client": ("runtime",),

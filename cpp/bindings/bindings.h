@@ -31,6 +31,7 @@ void bind_device_assignment(py::module_& module);
 void bind_device_list(py::module_& module);
 void bind_device_topology(py::module_& module);
 void bind_dlpack(py::module_& module);
+void bind_exact_sum(py::module_& module);
 void bind_flight(py::module_& module);
 void bind_trace(py::module_& module);
 void bind_memory(py::module_& module);

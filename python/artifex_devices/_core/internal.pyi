@@ -28,6 +28,7 @@ from artifex_devices._core import (
 )
 
 __all__: list[str] = [
+    "EXACT_WORDS",
     "JOINED_BY_PCI",
     "MEETING_HEAD_BYTES",
     "SHARED_TRACE_MEETING",
@@ -115,6 +116,9 @@ __all__: list[str] = [
     "emulated_gpu_backend",
     "enter_scope",
     "entered_meshes",
+    "exact_add",
+    "exact_all_reduce",
+    "exact_round",
     "exchange_paths",
     "find_accelerators",
     "find_device",
@@ -1238,6 +1242,26 @@ def emulated_gpu_backend(device_kind: str | None = None) -> Backend:
 
 def enter_scope(names: collections.abc.Sequence[str], value: object, owner: object) -> None: ...
 def entered_meshes() -> tuple[Mesh, ...]: ...
+def exact_add(
+    term: str, array: typing.Any, others: typing.Any, axes: collections.abc.Sequence[int], states: typing.Any
+) -> None:
+    """
+    Adds the terms of float32 or float64 over `axes` to states, exactly.
+
+    `term` is "value", "square", or "product" by `others`. `states` are int64, with EXACT_WORDS in the last dimension and
+    one row for each element of the result. States of parts add up to the state of the whole.
+    """
+
+def exact_all_reduce(inputs: list[typing.Any], dtype: typing.Any, divisor: int, out: typing.Any) -> None:
+    """
+    Writes the exact sums of float32 or float64, element by element, divided and rounded once to a dtype.
+    """
+
+def exact_round(states: typing.Any, dtype: typing.Any, divisors: typing.Any, out: typing.Any) -> None:
+    """
+    Writes sums divided by int64, rounded once to a dtype, as float64.
+    """
+
 def exchange_paths(a: str, b: str, operation: str) -> bool:
     """
     Exchanges two folders in one step. Returns False where the file system cannot.
@@ -1927,6 +1951,7 @@ def write_platform_option(name: str, names: str | None) -> None: ...
 def write_scoped_option(name: str, value: object) -> None: ...
 def x64_enabled() -> bool: ...
 
+EXACT_WORDS: int = 72
 JOINED_BY_PCI: str = (
     "GPUs are taken to be joined by PCI Express: the file has no NVLink or xGMI links that join all of them"
 )

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "artifex_devices/array/host_view.h"
+#include "artifex_devices/base/dtype.h"
+#include "artifex_devices/reduction/exact_kernels.h"
+#include "artifex_devices/reduction/exact_state.h"
+
+namespace artifex_devices {
+
+/// Returns the format of float64, float32, float16 or bfloat16. For other dtypes it is float32 rounded to odd, from
+/// which a conversion to fewer bits is correct.
+RoundingFormat rounding_format(DType dtype) noexcept;
+
+/// Adds the terms of an array of float32 or float64 to states, one for each element of the result without the
+/// dimensions where `is_reduced`, row-major: exactly, in any order, on the calling thread. Squares and products of
+/// float32 are exact too; those of float64 are rounded first. `others` has the shape and dtype of `array` for products;
+/// it is ignored otherwise. The states are normalized. Elements are consecutive along one dimension of more than one
+/// element at least. Throws InvalidArgument for anything else.
+void add_exactly(const HostView& array, const HostView& others, ExactTerm term, std::span<const bool> is_reduced,
+                 std::span<ExactState> states);
+
+}  // namespace artifex_devices
