@@ -51,7 +51,9 @@ PAGES = (
         "device_placement layout dlpack",
     ),
     Page("batches", "Batches and prefetching", "", "prefetch batch_placement"),
-    Page("arrays", "Arrays", "Array Shard ShapeDtypeStruct typeof live_arrays enable_x64", "array_api numpy"),
+    Page(
+        "arrays", "Arrays", "Array Shard ShapeDtypeStruct typeof live_arrays enable_x64 reproducible", "array_api numpy"
+    ),
     Page("checkpoints", "Checkpoints", "", "checkpoint"),
     Page("trees", "Trees of arrays", "", "tree tree_util"),
     Page("spmd", "SPMD programs and collectives", "shard_map smap pmap jit disable_jit", "lax experimental"),

@@ -30,6 +30,7 @@ from artifex_devices import tree_util as tree_util
 from artifex_devices import xla_client as xla_client
 from artifex_devices._array.shape_dtype import ShapeDtypeStruct as ShapeDtypeStruct
 from artifex_devices._array.typeof import typeof as typeof
+from artifex_devices._array_ops.reduce.reproducible import reproducible as reproducible
 from artifex_devices._core import AbstractMesh as AbstractMesh
 from artifex_devices._core import Array as Array
 from artifex_devices._core import AxisType as AxisType

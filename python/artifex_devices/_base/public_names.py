@@ -32,6 +32,7 @@ MODULES = {
     "xla_client": "artifex_devices",
     "ShapeDtypeStruct": "artifex_devices._array.shape_dtype",
     "typeof": "artifex_devices._array.typeof",
+    "reproducible": "artifex_devices._array_ops.reduce.reproducible",
     "AbstractMesh": "artifex_devices._core",
     "Array": "artifex_devices._core",
     "AxisType": "artifex_devices._core",

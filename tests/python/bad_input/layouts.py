@@ -185,6 +185,15 @@ CALLS = [
         ],
     ),
     Calls(
+        "reproducible",
+        "within(ad.reproducible(), lambda: 1)",
+        [
+            bad("ad.reproducible(True)", TypeError, "reproducible()", "1"),
+            bad("ad.reproducible(enabled=False)", TypeError, "reproducible()", "'enabled'"),
+            bad("within(ad.reproducible, lambda: 1)", TypeError, "context manager"),
+        ],
+    ),
+    Calls(
         "enable_x64",
         "within(ad.enable_x64(True), lambda: 1)",
         [

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from artifex_devices._array_ops.core.arguments import as_operand, deliver, host_target
 from artifex_devices._array_ops.core.registry import implements, implements_ufunc
 from artifex_devices._array_ops.linalg.contraction import Labels, contract
+from artifex_devices._array_ops.linalg.exact_dot import exact_dot
+from artifex_devices._array_ops.reduce.reproducible import is_reproducible
 from artifex_devices._array_ops.shape.reshaping import expand_dims, ravel
 from artifex_devices._base.argument_types import Operand, Out
 from artifex_devices._base.checks import failure
@@ -125,6 +127,11 @@ def _call_core(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) 
         operands = [np.moveaxis(x, axis, -1) for x in operands]
     labels, out_labels = _core_labels(ufunc, operands)
     dtype = _product_dtype(ufunc, tuple((x.dtype, x.ndim) for x in operands), tuple(sorted(options.items())))
+    if not out_labels and not options and is_reproducible():
+        a, b = operands
+        exact = exact_dot(name, np.conjugate(a) if ufunc is np.vecdot and a.dtype.kind == "c" else a, b, dtype)
+        if exact is not None:
+            return deliver(name, exact, out)
     plan = plan_pair(labels[0], labels[1], out_labels) if ufunc is np.matmul else None
 
     def multiply(output: NDArray[Any], parts: Sequence[NDArray[Any]], wide: bool) -> None:
@@ -180,6 +187,10 @@ def tensordot_over(operation: str, a: Operand, b: Operand, a_axes: Sequence[int]
     plan = plan_pair(*labels, out)
     assert plan is not None
     dtype = _product_dtype(np.dot, ((a.dtype, 1), (b.dtype, 1)), ())
+    if not out and a_labels == b_labels and operation in ("dot", "inner", "vdot"):
+        exact = exact_dot(operation, a, b, dtype)
+        if exact is not None:
+            return exact
     return contract(operation, (a, b), labels, out, dtype, functools.partial(multiply_pair, plan))
 
 

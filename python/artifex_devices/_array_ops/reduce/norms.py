@@ -9,14 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple, normal_axes
+from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements
+from artifex_devices._array_ops.reduce.exact_sums import exact_rule, is_rounded, rounded, square_states, value_states
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
+from artifex_devices._array_ops.reduce.reproducible import is_reproducible
 from artifex_devices._base.argument_types import Axes
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Array
+from artifex_devices._runtime.gpu_block import host_copy
 
 
 @implements(np.linalg.norm)
@@ -85,6 +89,8 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
                 fix="use another order",
             )
 
+    is_exact = join is np.add and is_reproducible()
+    work = np.dtype(np.float64) if is_exact else work
     empty: Any = {"initial": 0} if join is np.maximum else {}  # as NumPy
 
     def power(block: Any) -> Any:
@@ -94,6 +100,7 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
             if block.dtype.kind == "c":
                 return np.square(block.real) + np.square(block.imag)
             return np.square(block.astype(work, copy=False))
+        block = np.ascontiguousarray(block) if is_exact else block  # strided loops may round otherwise
         sizes = np.abs(block if block.dtype.kind == "c" else block.astype(work, copy=False))
         return sizes if order in (1, np.inf, -np.inf) else np.power(sizes, order)
 
@@ -109,6 +116,19 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
             return (np.reshape(np.dot(flat, flat), (1,) * block.ndim),)  # one pass over memory, as NumPy's
         return (join.reduce(power(part.block), axis=axes, keepdims=True, **empty),)
 
+    def exact(part: Part) -> State:
+        block = host_copy(part.block)
+        if order != 2:
+            return value_states(power(block), axes)
+        return square_states(block if is_rounded(block.dtype) else block.astype(work), axes)
+
+    def exact_finish(state: State) -> State:
+        with np.errstate(over="ignore"):
+            return (root(rounded(state, work)).astype(result, copy=False),)
+
+    if is_exact:
+        rule = exact_rule(exact, exact_finish, PIECE_BYTES)
+        return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]
     rule = Rule(
         local,
         lambda one, two: (join(one[0], two[0]),),

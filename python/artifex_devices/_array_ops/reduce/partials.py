@@ -36,6 +36,9 @@ from artifex_devices._core import Array, Sharding
 # GIL between cores (argmax of 128 MiB on two cores: 5.6 ms, 7.1 with pieces of 2 MiB).
 READ_BYTES = 8 << 20
 
+# Bytes of the states of one task, for rules with large states.
+_STATES_BYTES = 1 << 20
+
 State = tuple[Any, ...]
 
 
@@ -56,6 +59,7 @@ class Rule(NamedTuple):
     splits: bool = True  # whether neighbours along reduced dimensions can be combined
     join: Callable[[Sequence[State]], State] | None = None  # combines many states at once, faster than `combine`
     piece_bytes: int = PIECE_BYTES  # largest size of a part, if parts can be split
+    state_bytes: int = 0  # of a state, for each element of the result, where that is far more than the element
 
 
 class _ReductionPlan(NamedTuple):
@@ -140,7 +144,8 @@ def reduce_parts(
         x = whole_along(operation, x, axes)
     plan = _plan(x.sharding, x.shape, spec_of(x), axes, bool(keepdims))
     committed = devices.committed
-    block = small_value(x) if not extras and into is None else None
+    is_light = not rule.state_bytes or math.prod(plan.shape) * rule.state_bytes <= _STATES_BYTES
+    block = small_value(x) if is_light and not extras and into is None else None
     if block is not None:
         values = rule.finish(rule.local(Part(block, (0,) * block.ndim, ())))
         return [
@@ -203,18 +208,18 @@ def _add_tasks(
         return
     filled = [part for part in parts if all(part.block.shape[d] for d in axes)] or parts[:1]
     largest = max((part.block for part in filled), key=lambda block: block.nbytes)
+    excess = -(-outputs[0][0].size * rule.state_bytes // _STATES_BYTES)
+    if excess > 1:  # the states of all results at once would need much memory
+        for writes, pieces in _chunks(outputs, filled, axes, excess):
+            first.append(functools.partial(_reduce_all, rule, pieces, writes))
+        return
     axis, step = _cut(largest, axes, rule)
     if axis is None:
         groups = [(outputs, filled)]
     elif axis in axes:
         groups = [(outputs, [piece for part in filled for piece in _split(part, axis, step)])]
     else:
-        groups = []
-        for start in range(0, largest.shape[axis], step):
-            index = (slice(None),) * axis + (slice(start, min(start + step, largest.shape[axis])),)
-            groups.append(
-                ([[buffer[index] for buffer in row] for row in outputs], [_take(part, axis, index) for part in filled])
-            )
+        groups = _along(outputs, filled, axis, step)
     for writes, pieces in groups:
         if len(pieces) == 1:
             first.append(functools.partial(_reduce_one, rule, pieces[0], writes))
@@ -222,6 +227,33 @@ def _add_tasks(
         states: list[Any] = [None] * len(pieces)
         first.extend(functools.partial(_reduce_into, rule, piece, states, i) for i, piece in enumerate(pieces))
         then.append(functools.partial(_join, rule, states, writes))
+
+
+_Group = tuple[list[list[NDArray[Any]]], list[Part]]  # the results of a task, and the parts that it reduces
+
+
+def _along(outputs: list[list[NDArray[Any]]], parts: list[Part], axis: int, step: int) -> list[_Group]:
+    """Splits results and parts along a dimension that is not reduced."""
+    size = parts[0].block.shape[axis]
+    indices = [(slice(None),) * axis + (slice(start, min(start + step, size)),) for start in range(0, size, step)]
+    return [
+        ([[buffer[index] for buffer in row] for row in outputs], [_take(part, axis, index) for part in parts])
+        for index in indices
+    ]
+
+
+def _chunks(outputs: list[list[NDArray[Any]]], parts: list[Part], axes: tuple[int, ...], count: int) -> list[_Group]:
+    """Splits results and parts into `count` groups or more, along one dimension after another."""
+    shape = parts[0].block.shape
+    axis = max((d for d in range(len(shape)) if d not in axes), key=lambda d: shape[d])
+    size = shape[axis]
+    groups = _along(outputs, parts, axis, -(-size // min(size, count)))
+    rest = -(-count // size)
+    return groups if rest == 1 else [each for group in groups for each in _chunks(*group, axes, rest)]
+
+
+def _reduce_all(rule: Rule, parts: list[Part], outputs: list[list[NDArray[Any]]]) -> None:
+    _write(rule.finish(functools.reduce(rule.combine, map(rule.local, parts))), outputs)
 
 
 def _reduce_one(rule: Rule, part: Part, outputs: list[list[NDArray[Any]]]) -> None:
@@ -249,6 +281,7 @@ def _cut(block: NDArray[Any], axes: tuple[int, ...], rule: Rule) -> tuple[int | 
     if count < 2:
         return None, 0
     states = math.prod(size for d, size in enumerate(block.shape) if d not in axes)
+    states *= max(1, rule.state_bytes // max(block.itemsize, 1))
     allowed = [d for d in range(block.ndim) if d not in axes or (rule.splits and states * 16 <= block.size // count)]
     if not allowed:
         return None, 0

@@ -24,13 +24,15 @@ from artifex_devices._array_ops.core.arguments import (
 )
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements, implements_each, implements_ufunc
+from artifex_devices._array_ops.reduce.exact_sums import combined, exact_rule, is_rounded, rounded, value_states
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
+from artifex_devices._array_ops.reduce.reproducible import is_reproducible
 from artifex_devices._base.argument_types import Axes, Operand, Out
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array, internal
-from artifex_devices._runtime.gpu_block import is_gpu_block
+from artifex_devices._runtime.gpu_block import host_copy, host_value, is_gpu_block
 
 _UNSET: Any = np._NoValue
 _FOLDS: dict[Any, str] = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
@@ -150,6 +152,10 @@ def reduce_ufunc(
     has_identity = ufunc.identity is not None and initial is not None
     if not has_identity and not has_initial:
         _check_not_empty(operation, ufunc, x, axes, masked)
+    if ufunc is np.add and is_reproducible() and is_rounded(result):
+        first = initial if has_initial else None
+        rule = _exact_sum(axes, result, dtype, prepare, masked, first)
+        return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=extras, into=into)[0]
     options: dict[str, Any] = {"axis": axes, "dtype": work, "keepdims": True}
     if has_initial and not has_identity:
         options["initial"] = initial  # harmless in each block: the functions are idempotent, or the Array has one block
@@ -177,6 +183,25 @@ def reduce_ufunc(
     piece_bytes = READ_BYTES if prepare is None and not masked else PIECE_BYTES
     rule = Rule(local, combine, finish, ufunc in ASSOCIATIVE, piece_bytes=piece_bytes)
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims, extras=extras, into=into)[0]
+
+
+def _exact_sum(
+    axes: tuple[int, ...], result: Any, dtype: Any, prepare: Callable[[Any], Any] | None, masked: bool, initial: Any
+) -> Rule:
+    """Returns the rule of an exact sum, rounded once to `result`; elements are converted to `dtype` first, if any."""
+
+    def local(part: Part) -> State:
+        block = host_copy(part.block) if prepare is None else prepare(host_copy(part.block))
+        if masked:
+            block = np.where(host_value(part.extras[0]), block, np.zeros((), block.dtype))
+        return value_states(block if dtype is None else block.astype(dtype, copy=False), axes)
+
+    def finish(states: State) -> State:
+        if initial is not None:
+            states = combined(states, value_states(initial.reshape((1,) * (states[0].ndim - 1)), ()))
+        return (rounded(states, result),)
+
+    return exact_rule(local, finish, READ_BYTES if prepare is None and not masked and dtype is None else PIECE_BYTES)
 
 
 def _check_not_empty(operation: str, ufunc: np.ufunc, x: Array, axes: tuple[int, ...], masked: bool) -> None:

@@ -26,13 +26,22 @@ from artifex_devices._array_ops.core.arguments import (
 )
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements, implements_each
+from artifex_devices._array_ops.reduce.exact_sums import (
+    exact_rule,
+    is_rounded,
+    rounded,
+    square_states,
+    value_states,
+)
 from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import fold, folds, wide_dtype, widened
+from artifex_devices._array_ops.reduce.reproducible import is_reproducible
 from artifex_devices._base.argument_types import Axes, Out
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import Array
+from artifex_devices._runtime.gpu_block import host_copy, host_value
 
 _UNSET: Any = np._NoValue
 _SMALL_INTEGERS = ("int2", "int4", "uint2", "uint4")
@@ -96,6 +105,18 @@ class _Arguments:
             selected = present if selected is True else selected & present
         return selected
 
+    def exact_block(self, part: Part, selected: Any) -> Any:
+        """Returns the elements on the host, of the caller's dtype if any, with zeros for those that do not count."""
+        block = host_copy(part.block)
+        if selected is not True:
+            block = np.where(host_value(selected), block, np.zeros((), block.dtype))
+        return block if self.dtype is None else block.astype(self.dtype, copy=False)
+
+    def exact_means(self, part: Part) -> State:
+        """Returns the states of the exact sums, and the number of elements that count."""
+        selected = self.selected(part)
+        return *value_states(self.exact_block(part, selected), self.axes), host_value(self.count(part, selected))
+
     def count(self, part: Part, selected: Any) -> Any:
         """Returns the number of elements that count."""
         if selected is True:
@@ -129,7 +150,7 @@ def _mean(
         return total, arguments.count(part, selected)
 
     def finish(state: State) -> State:
-        total, count = state
+        *totals, count = state
         if not (count.all() if isinstance(count, np.ndarray) else count):
             warn_user(f"{operation}: Mean of empty slice", RuntimeWarning)
             if result.name in _SMALL_INTEGERS:
@@ -141,11 +162,30 @@ def _mean(
                     got="0",
                     fix=f"give a dtype of floats: np.{operation}(x, dtype='float32')",
                 )
-        return (np.true_divide(total, count).astype(result, copy=False),)
+        if is_exact:
+            exact = rounded(tuple(totals), result if is_rounded(result) else work, count)
+            return (exact.astype(result, copy=False),)
+        return (np.true_divide(totals[0], count).astype(result, copy=False),)
 
+    is_exact = is_reproducible() and is_rounded(work)
     rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish)
+    if is_exact:
+        rule = exact_rule(arguments.exact_means, finish, PIECE_BYTES)
     options: dict[str, Any] = {"keepdims": keepdims, "extras": arguments.extras, "into": arguments.into}
     return reduce_parts(operation, x, axes, (result,), rule, **options)[0]
+
+
+def _exact_mean(operation: str, arguments: _Arguments, dtype: np.dtype[Any]) -> Array:
+    """Returns the exact mean, rounded once to a dtype, with the reduced dimensions."""
+
+    def finish(state: State) -> State:
+        *totals, count = state
+        return (rounded(tuple(totals), dtype, count),)
+
+    rule = exact_rule(arguments.exact_means, finish, PIECE_BYTES)
+    return reduce_parts(operation, arguments.x, arguments.axes, (dtype,), rule, keepdims=True, extras=arguments.extras)[
+        0
+    ]
 
 
 @implements_each(np.var, np.std, np.nanvar, np.nanstd)
@@ -200,8 +240,21 @@ def _variance(
             got=x.dtype,
             fix=f"give a dtype of floats: np.{operation}(x, dtype='float32')",
         )
-    means = () if mean is _UNSET else (mean if isinstance(mean, Array) else np.asarray(mean),)
+    means: tuple[Any, ...] = () if mean is _UNSET else (mean if isinstance(mean, Array) else np.asarray(mean),)
+    is_exact = is_reproducible() and is_rounded(work)
+    if is_exact and not means:
+        means = (_exact_mean(operation, arguments, np.dtype(np.complex128 if work.kind == "c" else np.float64)),)
     is_half = folds(np.add, x.dtype, work)
+
+    def exact(part: Part) -> State:
+        selected = arguments.selected(part)
+        block = arguments.exact_block(part, True)
+        middle = host_value(part.extras[0])
+        wide = np.complex128 if "c" in (block.dtype.kind, middle.dtype.kind) else np.float64
+        deviation = np.subtract(block, middle, dtype=wide)
+        if selected is not True:
+            deviation = np.where(host_value(selected), deviation, 0)
+        return host_value(arguments.count(part, selected)), *square_states(deviation, axes)
 
     def local(part: Part) -> State:
         selected = arguments.selected(part)
@@ -225,7 +278,9 @@ def _variance(
         return n + m, a_mean + difference * share, a_squares + b_squares + squares * (n * share)
 
     def finish(state: State) -> State:
-        count, _, squares = state
+        count, *_, squares = state
+        if is_exact:
+            squares = rounded((squares,), np.dtype(np.float64))
         freedom = np.maximum(count - ddof, 0)
         if np.any(freedom == 0):
             warn_user(f"{operation}: Degrees of freedom <= 0 for slice", RuntimeWarning)
@@ -237,6 +292,8 @@ def _variance(
         return (value.astype(result, copy=False),)
 
     rule = Rule(local, combine, finish, piece_bytes=PIECE_BYTES // 4 if is_half else PIECE_BYTES)
+    if is_exact:
+        rule = exact_rule(exact, finish, PIECE_BYTES)
     options: dict[str, Any] = {"keepdims": keepdims, "extras": means + arguments.extras, "into": arguments.into}
     return reduce_parts(operation, x, axes, (result,), rule, **options)[0]
 
