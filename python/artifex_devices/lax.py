@@ -14,7 +14,14 @@ from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._base.checks import check_choice, check_int, check_sequence, check_sequence_of_ints, failure
+from artifex_devices._base.checks import (
+    check_bool,
+    check_choice,
+    check_int,
+    check_sequence,
+    check_sequence_of_ints,
+    failure,
+)
 from artifex_devices._base.leaf_types import T
 from artifex_devices._base.public_lookup import add_public_lookup
 from artifex_devices._base.refused_arguments import hides_unknown, missing_argument, unknown_argument
@@ -24,6 +31,7 @@ from artifex_devices._core.internal import check_int as _check_int
 from artifex_devices._placement.reshard import with_sharding_constraint
 from artifex_devices._spmd import collectives
 from artifex_devices._spmd.axes import AxisNames, group_of, names_of, require
+from artifex_devices._spmd.block_sums import block_sums
 
 __all__ = [
     "all_gather",
@@ -41,6 +49,7 @@ __all__ = [
     "psum_scatter",
     "pswapaxes",
     "pvary",
+    "sum_over",
     "with_sharding_constraint",
 ]
 add_public_lookup(__name__)
@@ -64,20 +73,35 @@ def _collective(
 
 @overload
 def psum(
-    x: bool | NDArray[np.bool_], axis_name: AxisNames, *, axis_index_groups: IndexGroups = None
+    x: bool | NDArray[np.bool_],
+    axis_name: AxisNames,
+    *,
+    axis_index_groups: IndexGroups = None,
+    reproducible: bool = False,
 ) -> NDArray[np.int32]: ...
 @overload
-def psum(x: np.generic, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
+def psum(
+    x: np.generic, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None, reproducible: bool = False
+) -> NDArray[Any]: ...
 @overload
-def psum(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
+def psum(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None, reproducible: bool = False) -> T: ...
 @hides_unknown
-def psum(x: Any, axis_name: AxisNames = UNSPECIFIED, *, axis_index_groups: IndexGroups = None, **_unknown: Any) -> Any:
+def psum(
+    x: Any,
+    axis_name: AxisNames = UNSPECIFIED,
+    *,
+    axis_index_groups: IndexGroups = None,
+    reproducible: bool = False,
+    **_unknown: Any,
+) -> Any:
     """Returns the sum over all members of an axis.
 
     Args:
         x: A block or a tree of blocks; bools are counted as int32. Python numbers are multiplied by the axis size.
         axis_name: Name of an axis that the body's shard_map or pmap binds, or a tuple of names.
         axis_index_groups: Lists of indices along the axis, of equal size; each list is summed separately.
+        reproducible: Whether sums are exact and rounded once. They then have the same bits for the same blocks in any
+            order, on any number of processes.
 
     Returns:
         x with the sum in place of each block, the same read-only array for all members. float16 and bfloat16 are added
@@ -97,6 +121,10 @@ def psum(x: Any, axis_name: AxisNames = UNSPECIFIED, *, axis_index_groups: Index
     """
     if _unknown:
         raise unknown_argument("psum", _unknown)
+    if reproducible is not False:
+        check_bool("psum", "reproducible", reproducible)
+        if type(x) not in (int, float, complex):  # multiplied below, which rounds once
+            return _exact("psum", x, axis_name, axis_index_groups, _exact_sum)
     proceed = arrive("psum", axis_name, x, axis_index_groups)
     if proceed is not None:  # the common case of all collectives: the session has checked such a call before
         return take(proceed())
@@ -108,39 +136,116 @@ def psum(x: Any, axis_name: AxisNames = UNSPECIFIED, *, axis_index_groups: Index
     return _collective(_sum, "psum", x, axis_name, axis_index_groups)
 
 
+def _counted(leaves: list[Any]) -> list[Any]:
+    """Returns bools as int32, other leaves unchanged."""
+    return [leaf.astype(np.int32) if leaf.dtype.char == "?" else leaf for leaf in leaves]
+
+
 def _sum(call: collectives.Call, leaves: list[Any]) -> Any:
-    leaves = [leaf.astype(np.int32) if leaf.dtype.char == "?" else leaf for leaf in leaves]
-    return collectives.reduce(call, leaves, "sum")
+    return collectives.reduce(call, _counted(leaves), "sum")
+
+
+def _exact(
+    operation: str,
+    x: Any,
+    axis_name: AxisNames,
+    index_groups: IndexGroups,
+    function: Callable[..., Any],
+    *options: Any,
+) -> Any:
+    """Calls a collective with reproducible=True."""
+    proceed = arrive(operation, axis_name, x, index_groups, *options, True)
+    if proceed is not None:
+        return take(proceed())
+    return _collective(function, operation, x, axis_name, index_groups, *options)
+
+
+def _exact_sum(call: collectives.Call, leaves: list[Any]) -> Any:
+    return collectives.reduce_exactly(call, _counted(leaves))
 
 
 @overload
-def pmean(x: FloatBlock, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> FloatBlock: ...
+def pmean(
+    x: FloatBlock, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None, reproducible: bool = False
+) -> FloatBlock: ...
 @overload
-def pmean(x: Number | NDArray[Any], axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> NDArray[Any]: ...
+def pmean(
+    x: Number | NDArray[Any], axis_name: AxisNames, *, axis_index_groups: IndexGroups = None, reproducible: bool = False
+) -> NDArray[Any]: ...
 @overload
-def pmean(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None) -> T: ...
+def pmean(x: T, axis_name: AxisNames, *, axis_index_groups: IndexGroups = None, reproducible: bool = False) -> T: ...
 @hides_unknown
-def pmean(x: Any, axis_name: AxisNames = UNSPECIFIED, *, axis_index_groups: IndexGroups = None, **_unknown: Any) -> Any:
+def pmean(
+    x: Any,
+    axis_name: AxisNames = UNSPECIFIED,
+    *,
+    axis_index_groups: IndexGroups = None,
+    reproducible: bool = False,
+    **_unknown: Any,
+) -> Any:
     """Returns the mean over all members of an axis; arguments as psum.
 
     Bools and small integers give float32, int64 gives float64. Integers are added as floats: sums of small dtypes do
-    not overflow (JAX adds integers in their dtype).
+    not overflow (JAX adds integers in their dtype). With reproducible=True the exact quotient is rounded once.
     """
     if _unknown:
         raise unknown_argument("pmean", _unknown)
+    if reproducible is not False:
+        check_bool("pmean", "reproducible", reproducible)
+        return _exact("pmean", x, axis_name, axis_index_groups, _exact_mean)
     proceed = arrive("pmean", axis_name, x, axis_index_groups)
     if proceed is not None:
         return take(proceed())
     return _collective(_mean, "pmean", x, axis_name, axis_index_groups)
 
 
-def _mean(call: collectives.Call, leaves: list[Any]) -> Any:
-    def as_float(leaf: Any) -> Any:
-        if leaf.dtype.kind not in "biu":
-            return leaf
-        return leaf.astype(np.float64 if leaf.dtype.itemsize == 8 else np.float32)
+def _as_float(leaf: Any) -> Any:
+    if leaf.dtype.kind not in "biu":
+        return leaf
+    return leaf.astype(np.float64 if leaf.dtype.itemsize == 8 else np.float32)
 
-    return collectives.reduce(call, [as_float(leaf) for leaf in leaves], "sum", True)
+
+def _mean(call: collectives.Call, leaves: list[Any]) -> Any:
+    return collectives.reduce(call, [_as_float(leaf) for leaf in leaves], "sum", True)
+
+
+def _exact_mean(call: collectives.Call, leaves: list[Any]) -> Any:
+    return collectives.reduce_exactly(call, [_as_float(leaf) for leaf in leaves], True)
+
+
+@overload
+def sum_over(x: Number, axis_name: AxisNames, axis: int | tuple[int, ...] | None = None) -> NDArray[Any]: ...
+@overload
+def sum_over(x: T, axis_name: AxisNames, axis: int | tuple[int, ...] | None = None) -> T: ...
+def sum_over(x: Any, axis_name: AxisNames, axis: int | tuple[int, ...] | None = None) -> Any:
+    """Returns the exact sum of the elements of all members' blocks, rounded once.
+
+    The bits are those of `sum` of the global Array inside `reproducible()`, however the blocks divide it.
+
+    Args:
+        x: A block or a tree of blocks, with the dtypes that `np.sum` takes.
+        axis_name: As psum.
+        axis: The dimension or dimensions of the blocks that are summed; all by default. Each element of the result
+            needs 576 bytes of memory during the call.
+
+    Returns:
+        x with a read-only array in place of each block. Its dtype is that of `np.sum`.
+
+    Raises:
+        NameError: The name is not bound.
+        TypeError: A leaf is not an array of numbers.
+        ValueError: The blocks do not have this dimension.
+
+    Example:
+        >>> import numpy as np, artifex_devices as ad
+        >>> x = np.array([1e16, 1.0, -1e16, 1.0])
+        >>> with ad.simulate(2):
+        ...     mesh = ad.make_mesh((2,), ("i",))
+        ...     f = ad.shard_map(lambda b: ad.lax.sum_over(b, "i"), mesh=mesh, in_specs=ad.P("i"), out_specs=ad.P())
+        ...     print(np.asarray(f(x)))
+        2.0
+    """
+    return _collective(block_sums, "sum_over", x, axis_name, None, axis)
 
 
 @overload
@@ -227,6 +332,7 @@ def psum_scatter(
     scatter_dimension: int = 0,
     axis_index_groups: IndexGroups = None,
     tiled: bool = False,
+    reproducible: bool = False,
     **_unknown: NoReturn,
 ) -> T:
     """Returns this member's piece of the sum over all members of an axis.
@@ -238,6 +344,7 @@ def psum_scatter(
             have it; with tiled=True its size is a multiple of the axis's, by which it is divided in the result.
         axis_index_groups: As psum.
         tiled: Whether the result has the dimension.
+        reproducible: As psum.
 
     Returns:
         x with a read-only array in place of each block.
@@ -248,11 +355,19 @@ def psum_scatter(
     """
     if _unknown:
         raise unknown_argument("psum_scatter", _unknown)
+    if reproducible is not False:
+        check_bool("psum_scatter", "reproducible", reproducible)
+        axis = check_int("psum_scatter", "scatter_dimension", scatter_dimension)
+        return _exact("psum_scatter", x, axis_name, axis_index_groups, _exact_scatter, axis, tiled)  # type: ignore[no-any-return]
     proceed = arrive("psum_scatter", axis_name, x, axis_index_groups, scatter_dimension, tiled)
     if proceed is not None:
         return take(proceed())  # type: ignore[no-any-return]
     axis = check_int("psum_scatter", "scatter_dimension", scatter_dimension)
     return _collective(collectives.scatter, "psum_scatter", x, axis_name, axis_index_groups, axis, tiled)
+
+
+def _exact_scatter(call: collectives.Call, leaves: list[Any], axis: int, tiled: bool) -> Any:
+    return collectives.scatter(call, leaves, axis, tiled, True)
 
 
 def all_to_all(

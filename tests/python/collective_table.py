@@ -55,6 +55,27 @@ TABLE = {
     "pmean": Row(
         lambda lax, x, axes, n: lax.pmean(x, axes), lambda g, i: total(g) / len(g), ("float32", "float64", "complex64")
     ),
+    "psum, reproducible": Row(
+        lambda lax, x, axes, n: lax.psum(x, axes, reproducible=True), lambda g, i: total(g), DTYPES, is_jaxs=False
+    ),
+    "pmean, reproducible": Row(
+        lambda lax, x, axes, n: lax.pmean(x, axes, reproducible=True),
+        lambda g, i: total(g) / len(g),
+        ("float32", "float64", "complex64"),
+        is_jaxs=False,
+    ),
+    "psum_scatter, reproducible": Row(
+        lambda lax, x, axes, n: lax.psum_scatter(x, axes, reproducible=True),
+        lambda g, i: total(g)[i],
+        NUMBERS,
+        is_jaxs=False,
+    ),
+    "sum_over": Row(
+        lambda lax, x, axes, n: lax.sum_over(x, axes, 1),
+        lambda g, i: np.sum(total(g), 1),
+        ("int64", "float32", "complex64"),
+        is_jaxs=False,
+    ),
     "pmax": Row(lambda lax, x, axes, n: lax.pmax(x, axes), lambda g, i: np.max(g, axis=0), ORDERED),
     "pmin": Row(lambda lax, x, axes, n: lax.pmin(x, axes), lambda g, i: np.min(g, axis=0), ORDERED),
     "all_gather": Row(lambda lax, x, axes, n: lax.all_gather(x, axes), lambda g, i: np.stack(g), DTYPES),

@@ -24,9 +24,11 @@ from artifex_devices._runtime.gpu_block import GpuBlock, array_beside, gpu_block
 from artifex_devices._spmd.arguments import as_ndarray, empty
 from artifex_devices._spmd.axis_groups import Membership
 from artifex_devices._spmd.cross_process_op import CrossProcessOp
+from artifex_devices._spmd.exact_total import exact_total
 from artifex_devices._spmd.session import Participant
 
 Leaves = list[Any]  # ndarrays or GpuBlocks
+_EXACT = (("reproducible", True),)  # the option of exact sums
 
 
 class Call(NamedTuple):
@@ -161,8 +163,13 @@ def _combine(call: Call, options: tuple[tuple[str, Any], ...], leaves: Leaves, o
     return meet(call, options, leaves, complete, op)
 
 
-def reduce(call: Call, leaves: Leaves, kind: str, mean: bool = False) -> Leaves:
-    """Combines the blocks leaf by leaf, for a mean divided by their number; all members get the same arrays."""
+def reduce(
+    call: Call, leaves: Leaves, kind: str, mean: bool = False, options: tuple[tuple[str, Any], ...] = ()
+) -> Leaves:
+    """Combines the blocks leaf by leaf, for a mean divided by their number; all members get the same arrays.
+
+    `options` are compared between the members.
+    """
 
     def share(totals: Leaves, size: int) -> Sequence[Leaves]:
         for total in totals:
@@ -172,7 +179,7 @@ def reduce(call: Call, leaves: Leaves, kind: str, mean: bool = False) -> Leaves:
         return [totals] * size
 
     op = CrossProcessOp(reduction=kind, share=share, is_shared=True, is_total=not mean)
-    return _combine(call, (), leaves, op)
+    return _combine(call, options, leaves, op)
 
 
 def gather(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
@@ -251,8 +258,19 @@ def _piece(block: NDArray[Any], axis: int, index: int, count: int, tiled: bool) 
     return piece
 
 
-def scatter(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
-    """Sums the blocks, and gives each member its piece as a view of the sum."""
+def reduce_exactly(call: Call, leaves: Leaves, mean: bool = False) -> Leaves:
+    """Sums the blocks exactly, leaf by leaf, and rounds once; all members get the same arrays."""
+
+    def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+        size = len(payloads)
+        totals = [_sealed(exact_total(call.operation, parts, size if mean else 1)) for parts in _columns(payloads)]
+        return [totals] * size
+
+    return meet(call, _EXACT, leaves, complete, CrossProcessOp(is_shared=True))
+
+
+def scatter(call: Call, leaves: Leaves, axis: int, tiled: bool, exact: bool = False) -> Leaves:
+    """Sums the blocks, if `exact` rounding once, and gives each member its piece as a view of the sum."""
     if any(leaf.dtype.char == "?" for leaf in leaves):
         raise TypeError("psum_scatter: bools have no sum; expected numbers, got bool; convert it: x.astype(np.int32)")
     for leaf in leaves:
@@ -263,6 +281,12 @@ def scatter(call: Call, leaves: Leaves, axis: int, tiled: bool) -> Leaves:
         return [[_piece(total, axis, i, size, tiled) for total in sums] for i in range(size)]
 
     options = (("scatter_dimension", axis), ("tiled", tiled))
+    if exact:
+
+        def complete(payloads: list[Leaves]) -> Sequence[Leaves]:
+            return share([exact_total(call.operation, parts) for parts in _columns(payloads)], len(payloads))
+
+        return meet(call, (*options, *_EXACT), leaves, complete, CrossProcessOp())
     by_rows = all(axis % leaf.ndim == 0 for leaf in leaves)
     return _combine(call, options, leaves, CrossProcessOp(reduction="sum", share=share, by_rows=by_rows))
 
