@@ -20,6 +20,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from many_threads import IS_FREE_THREADED
 
 SCHEMA = json.loads((resources.files("artifex_devices.doctor") / "report.schema.json").read_text(encoding="utf-8"))
 
@@ -257,6 +258,7 @@ def test_one_cpu_without_proc_keeps_its_core(empty: str) -> None:
 
 
 @pytest.mark.skipif("SANITIZED_CORE" in os.environ, reason="the sanitizers take terabytes of address space")
+@pytest.mark.skipif(IS_FREE_THREADED, reason="a free-threaded interpreter maps a gibibyte at its start")
 def test_an_address_space_of_a_gibibyte() -> None:
     cpu = min(os.sched_getaffinity(0))  # other libraries take address space for each CPU's thread
     limit = f"import os, resource; os.sched_setaffinity(0, {{{cpu}}})\n"

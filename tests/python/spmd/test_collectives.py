@@ -14,6 +14,7 @@ from artifex_devices.testing.array_strategies import random_bits
 from collective_table import TABLE, blocks_for, expected, size_of
 from hypothesis import given
 from hypothesis import strategies as st
+from many_threads import collect_of_other_threads
 from spmd_programs import EXECUTORS, launch, name_of
 
 GRID = {"x": 2, "y": 4}
@@ -288,6 +289,7 @@ def test_big_blocks_are_reduced_over_cores(executor):
 def test_memory_of_results_goes_back(executor):
     def in_use():
         gc.collect()
+        collect_of_other_threads()
         return ad.devices()[0].memory_stats()["pool_bytes_in_use"]
 
     before = in_use()
