@@ -38,8 +38,8 @@ def everything(sizes, columns, dtype):
         return P(tuple(name for name in names if name not in axes) or None)
 
     for axes in sets:
-        specs += [rest(axes)] * (3 if is_complex else 5)  # psum, pmean, all_gather (, pmax, pmin)
-        specs += [P(names)] * 4
+        specs += [rest(axes)] * (6 if is_complex else 8)  # sums, all_gather (, pmax, pmin)
+        specs += [P(names)] * 5
     specs += [P(names)] * (2 if len(sizes) == 1 and count % 2 == 0 else 1)
 
     def body(block):
@@ -48,10 +48,13 @@ def everything(sizes, columns, dtype):
             size = int(np.prod([sizes[names.index(name)] for name in axes]))
             many = np.concatenate([block + block.dtype.type(i) for i in range(size)], axis=1)
             made += [lax.psum(block, axes), lax.pmean(block, axes), lax.all_gather(block, axes, axis=1, tiled=True)]
+            made += [lax.psum(block, axes, reproducible=True), lax.pmean(block, axes, reproducible=True)]
+            made.append(lax.sum_over(block, axes, 1))
             if not is_complex:
                 made += [lax.pmax(block, axes), lax.pmin(block, axes)]
             made += [
                 lax.psum_scatter(many, axes, scatter_dimension=1, tiled=True),
+                lax.psum_scatter(many, axes, scatter_dimension=1, tiled=True, reproducible=True),
                 lax.all_to_all(many, axes, 1, 1, tiled=True),
                 lax.ppermute(block, axes, [(i, (i + 1) % size) for i in range(size - 1)]),
                 lax.pbroadcast(block, axes, size - 1),
