@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -38,6 +39,13 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
         z = peer.put(numbers, cut) if peer.HAS_MESHES else numbers
         for name, run in _reductions(z).items():
             yield Row(f"{name} of {dtype.name}, 8 shards", _waited(peer, run), bytes=numbers.nbytes, repeats=5)
+    if peer.NAME == "artifex_devices":
+        for dtype in (np.float32, np.float64):
+            numbers = long.reshape(-1)[: (64 << 20) // np.dtype(dtype).itemsize].astype(dtype)
+            ratios = list(_exact_ratios(peer.put(numbers, cut), numbers, repeats=3 if quick else 15))
+            yield Row(
+                f"reproducible sum of {np.dtype(dtype)} 64 MiB, 8 shards / NumPy's sum", samples=ratios, unit="ratio"
+            )
     yield Row(f"{SIDE}^3 f32 matmul, summed dimension over 8", _waited(peer, lambda: left @ top), repeats=5)
     yield Row(f"{SIDE}^3 f32 matmul, columns over 8", _waited(peer, lambda: right @ left), repeats=5)
 
@@ -75,6 +83,19 @@ def _reductions(z: Any) -> dict[str, Callable[[], Any]]:
         "mean": lambda: z.mean(),
         "max": lambda: z.max(),
     }
+
+
+def _exact_ratios(z: Any, numbers: np.ndarray, repeats: int) -> Iterator[float]:
+    """Yields the time of the exact sum, divided by that of NumPy's on one core just before it."""
+    from artifex_devices import reproducible
+
+    with reproducible():
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            np.sum(numbers)
+            middle = time.perf_counter()
+            np.asarray(z.sum())
+            yield (time.perf_counter() - middle) / (middle - begin)
 
 
 def _waited(peer: Any, run: Callable[[], Any]) -> Callable[[Any], Any]:
