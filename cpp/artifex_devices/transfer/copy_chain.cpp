@@ -15,7 +15,8 @@ int64_t distance(const std::byte* from, const std::byte* to) noexcept {
   return static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from));
 }
 
-/// A run as one box.
+}  // namespace
+
 BoxForm joined(const BoxForm& form, const BoxRun& run) {
   BoxForm whole{Dims{run.count}, Dims{run.to_step}, Dims{run.from_step}, form.itemsize, form.transfer_bytes, form.lane};
   for (int64_t d = 0; d < form.shape.size(); ++d) {
@@ -25,8 +26,6 @@ BoxForm joined(const BoxForm& form, const BoxRun& run) {
   }
   return whole;
 }
-
-}  // namespace
 
 void CopyChain::begin(BoxForm form) {
   end_run();

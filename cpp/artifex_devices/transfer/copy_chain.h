@@ -40,6 +40,9 @@ struct BoxRun {
   bool take(std::byte* next_to, const std::byte* next_from);
 };
 
+/// The boxes of a run as one box of another dimension.
+BoxForm joined(const BoxForm& form, const BoxRun& run);
+
 /// Adds each box to a batch as a separate copy.
 class CopyLister {
  public:

@@ -25,6 +25,26 @@ TEST(CopyViews, CopiesArraysOfAnyStrides) {
   for (const auto& [to, from] : copies) EXPECT_EQ(values(to), values(from));
 }
 
+TEST(CopyViews, ArraysAtEqualDistancesAreOneCopy) {
+  std::vector<int32_t> from(6 * 8), to(6 * 8, -1);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<int32_t>(i);
+  std::vector<ViewCopy> copies;  // row i of 6 becomes column i
+  for (int64_t i = 0; i < 6; ++i) {
+    copies.push_back({{to.data() + i, DType::kInt32, Dims{8}, Dims{24}, true},
+                      {from.data() + i * 8, DType::kInt32, Dims{8}, Dims{4}}});
+  }
+  EXPECT_EQ(batch_of(copies).listed().size(), 1);
+  copy_views(copies);
+  for (size_t i = 0; i < 6; ++i) {
+    for (size_t j = 0; j < 8; ++j) EXPECT_EQ(to[j * 6 + i], from[i * 8 + j]);
+  }
+  std::swap(copies[1], copies[2]);
+  EXPECT_EQ(batch_of(copies).listed().size(), 6);
+  EXPECT_EQ(batch_of(std::span(copies).first(2)).listed().size(), 1);
+  EXPECT_EQ(batch_of(std::span(copies).first(1)).listed().size(), 1);
+  EXPECT_EQ(batch_of({}).listed().size(), 0);
+}
+
 TEST(CopyViews, CopiesNothingWhereOnePairDoesNotFit) {
   Random random(2);
   const HostView from = test::dense(random, {4}, DType::kInt8);
