@@ -29,16 +29,16 @@ EventRef Executor::begin_after(const EventRef& after, std::shared_ptr<CopyBatch>
   return ready;
 }
 
-bool WorkerPoolExecutor::is_inline(int64_t bytes, bool is_in_caches) const noexcept {
+bool WorkerPoolExecutor::is_inline(int64_t bytes, bool has_long_runs) const noexcept {
   const int64_t limit = config().parallel_copy_bytes.load(std::memory_order_relaxed);
-  if (bytes < limit || !is_in_caches) return bytes < limit;
+  if (bytes < limit || !has_long_runs) return bytes < limit;
   // Workers take over all bytes but the share of one of them. Before they are awake, one core has copied four times the
   // limit within its caches (decision 0013).
   return bytes - bytes / std::max(WorkerPool::process().max_workers(), 2) <= 4 * limit;
 }
 
 void WorkerPoolExecutor::run(CopyBatch& batch) {
-  if (is_inline(batch.bytes(), false)) return copy_here(batch);
+  if (is_inline(batch.bytes(), batch.has_long_runs())) return copy_here(batch);
   check_interrupt();
   WorkerPool::process().parallel_for(begin(batch));
 }

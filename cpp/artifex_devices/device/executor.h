@@ -23,10 +23,9 @@ class Executor : public std::enable_shared_from_this<Executor> {
   Executor& operator=(const Executor&) = delete;
   virtual ~Executor() = default;
 
-  /// Whether the calling thread may make copies of so few bytes by itself, now and without a batch. `is_in_caches`:
-  /// copies of long runs (CopyBatch::has_long_runs) between Arrays and memory of the program, which has often just
-  /// written or read it.
-  virtual bool is_inline(int64_t bytes, bool is_in_caches = false) const noexcept = 0;
+  /// Whether the calling thread may make copies of so few bytes by itself, now and without a batch. `has_long_runs`: as
+  /// CopyBatch::has_long_runs.
+  virtual bool is_inline(int64_t bytes, bool has_long_runs = false) const noexcept = 0;
 
   /// Runs all copies and returns at their end. Interruptible: no copy is running when Interrupted is thrown.
   virtual void run(CopyBatch& batch) = 0;
@@ -49,7 +48,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
 /// Copies by the processor: small ones on the calling thread, others on the workers of WorkerPool::process().
 class WorkerPoolExecutor : public Executor {
  public:
-  bool is_inline(int64_t bytes, bool is_in_caches) const noexcept override;
+  bool is_inline(int64_t bytes, bool has_long_runs) const noexcept override;
   void run(CopyBatch& batch) override;
   EventRef submit(std::shared_ptr<CopyBatch> batch, const EventRef& after) override;
 
@@ -82,8 +81,8 @@ class EngineExecutor final : public WorkerPoolExecutor {
 class BlockingExecutor final : public Executor {
  public:
   explicit BlockingExecutor(std::shared_ptr<Executor> copies) : copies_(std::move(copies)) {}
-  bool is_inline(int64_t bytes, bool is_in_caches) const noexcept override {
-    return copies_->is_inline(bytes, is_in_caches);
+  bool is_inline(int64_t bytes, bool has_long_runs) const noexcept override {
+    return copies_->is_inline(bytes, has_long_runs);
   }
   void run(CopyBatch& batch) override { copies_->run(batch); }
   EventRef submit(std::shared_ptr<CopyBatch> batch, const EventRef& after) override;

@@ -82,12 +82,7 @@ std::shared_ptr<CopyBatch> gathering(const Array& array, const ShardDomains& dom
 void gather(const Array& array, const ShardDomains& domains, void* data, const Dims& byte_strides) {
   const int64_t begin_ns = recorded_begin_ns(Recorded::kTransfers);
   const auto batch = gathering(array, domains, data, byte_strides);
-  Executor& executor = array.sharding()->devices()->client()->executor();
-  if (executor.is_inline(batch->bytes(), batch->has_long_runs())) {
-    batch->copy();
-  } else {
-    executor.run(*batch);
-  }
+  array.sharding()->devices()->client()->executor().run(*batch);
   if (is_recorded(Recorded::kTransfers)) {
     record_get(*array.sharding(), array.shape(), array.dtype(), {begin_ns, batch->bytes()});
   }

@@ -68,11 +68,7 @@ int64_t fill(const HostView& source, const Shards& shards, const Storage& storag
            shard.buffer);
     }
   }
-  if (executor.is_inline(batch.bytes(), batch.has_long_runs())) {
-    batch.copy();
-  } else {
-    executor.run(batch);
-  }
+  executor.run(batch);
   return written;
 }
 

@@ -21,6 +21,17 @@ TEST(WorkerPoolExecutor, LeavesLongRunsInCachesToTheCallingThread) {
   EXPECT_FALSE(executor.is_inline(8 * limit + 2, true));
 }
 
+TEST(WorkerPoolExecutor, RunsLongRunsInCachesWithoutWorkers) {
+  const int64_t bytes = 4 * config().parallel_copy_bytes.load();
+  std::vector<std::byte> from(static_cast<size_t>(bytes), std::byte{7}), to(from.size());
+  WorkerPool::process().shutdown();
+  CopyBatch batch;
+  batch.add(StridedCopy(to.data(), {1}, from.data(), {1}, {bytes}, 1), kAnyLane);
+  host_executor().run(batch);
+  EXPECT_EQ(WorkerPool::process().running_workers(), 0);
+  EXPECT_EQ(to, from);
+}
+
 TEST(CopyBatch, HasLongRunsUnlessACopyConsistsOfShortOnes) {
   constexpr int64_t kRun = CopyBatch::kLongRun;
   std::vector<std::byte> from(4 * kRun), to(4 * kRun);
