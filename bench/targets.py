@@ -48,10 +48,10 @@ def _copies(name: str, rate: float, why: str = "") -> Target:
 
 
 _TINY = (
-    "Python runs each participant's body in a greenlet of one thread. Of 19,000 instructions per participant (64 "
-    "devices, callgrind) 55 % are the interpreter's (the frames of the body and of `psum`, a context, a view of the "
-    "block), 29 % the three switches with the pieces of stack that they copy, and memory, 13 % the arrival, the turns "
-    "and the result in C++, 2 % NumPy's. The arrival determines the next participant; a successful program is "
+    "Python runs each participant's body in a greenlet of one thread. Of 17,000 instructions per participant (64 "
+    "devices, callgrind) 56 % are the interpreter's (the frames of the body and of `psum`, a context, a view of the "
+    "block), 23 % the two switches with the pieces of stack that they copy, and memory, 16 % the arrival, the turns, "
+    "the sum and the result in C++, 3 % NumPy's. The arrival determines the next participant; a successful program is "
     "cached with its collectives; only participants and contexts are new for each call"
 )
 _BIG = "idle runs had {quiet} ms, which meets the target; {share} % of the samples are in the loop that {does}{rest}"

@@ -95,9 +95,10 @@ BufferRef shared_memory(const py::object& part, const HostView& view, bool is_gi
   return {foreign_block(view.data, view.nbytes(), [owner = python_owner(part)] {}), 0};
 }
 
-// An Array from one ndarray for each distinct buffer. `given_away`: whether an ndarray has no other reference.
+// An Array from one ndarray for each distinct buffer. `given_away`: a bool for each ndarray, whether it has no other
+// reference.
 ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_ptr<Sharding>& sharding,
-                        const py::list& ndarrays, const std::vector<bool>& given_away, const std::string& operation) {
+                        const py::list& ndarrays, const py::list& given_away, std::string_view operation) {
   const Dims dims = dims_from_python(shape, operation, "shape");
   const DType element = dtype_from_python(dtype, operation);
   std::vector<AdoptedPart> parts;
@@ -107,7 +108,8 @@ ArrayRef adopt_ndarrays(py::handle shape, py::handle dtype, const std::shared_pt
     const BufferId buffer(static_cast<int64_t>(i));
     if (buffer.number() >= sharding->buffers().size()) continue;  // adopt() refuses the number of parts
     const Device& device = sharding->device(buffer);
-    part.memory = shared_memory(ndarrays[i], part.view, given_away.at(i), device.space(sharding->memory_kind()));
+    const bool is_given_away = py::object(given_away[i]).ptr() == Py_True;
+    part.memory = shared_memory(ndarrays[i], part.view, is_given_away, device.space(sharding->memory_kind()));
     if (!part.memory.block) copied_bytes += part.view.nbytes();
   }
   ArrayRef result = run_copy(is_brief_copy(copied_bytes, *sharding),

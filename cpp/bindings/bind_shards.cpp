@@ -47,14 +47,16 @@ py::list local_arrays(const Array& array, bool writable, bool some) {
   py::list result(static_cast<size_t>(sharding.buffers().size()));
   Dims shape = domains.shard_shape();
   Dims strides = array.strides(shape);
+  BlockOwner owner;
   for (const BufferId b : sharding.buffers().ids()) {
-    const Position position = sharding.position_of(b);
     if (!domains.is_even()) {
-      shape = domains.domain(position).shape;
+      shape = domains.domain(sharding.position_of(b)).shape;
       strides = array.strides(shape);
     }
-    result[b.number()] =
-        ndarray_of_buffer(array.storage()->buffer(array.buffer_at(position)), shape, strides, array.dtype(), writable);
+    BufferRef buffer = array.storage()->buffer(array.is_shard() ? array.buffer_at(Position(0)) : b);
+    PyList_SET_ITEM(
+        result.ptr(), b.number(),
+        ndarray_of_buffer(std::move(buffer), shape, strides, array.dtype(), writable, owner).release().ptr());
   }
   return result;
 }

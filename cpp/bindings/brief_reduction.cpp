@@ -14,27 +14,28 @@
 namespace artifex_devices::bindings {
 namespace {
 
-/// A list of the total, which all members get; null where Python must compute it.
+/// A list of the total, which all members get; null where Python must compute it. The blocks have one dtype and shape.
 py::object total_of(Reduction reduction, const py::list& payloads, const std::vector<ParticipantId>& members) {
   constexpr const char* kOperation = "all_reduce";
-  std::vector<HostView> inputs;
-  inputs.reserve(members.size());
+  std::vector<const void*> blocks;
+  blocks.reserve(members.size());
+  NdarrayKind kind;
   for (const ParticipantId member : members) {
-    PyObject* block = PyList_GET_ITEM(payloads.ptr(), member.number());
-    if (kind_of_ndarray(block).dtype == nullptr) return {};  // a list of leaves, of a member that Python has checked
-    inputs.push_back(leaf_from_python(block, kOperation).view);
-    const HostView& view = inputs.back();
-    if (!is_dense(view.shape, view.byte_strides, itemsize(view.dtype))) return {};
+    kind = kind_of_ndarray(PyList_GET_ITEM(payloads.ptr(), member.number()));
+    if (kind.dense == nullptr) return {};  // other strides, or a list of leaves: of a member that Python has checked
+    blocks.push_back(kind.dense);
   }
-  const HostView& first = inputs.front();
-  const int64_t bytes = first.nbytes();
-  if (!is_brief_copy(bytes * static_cast<int64_t>(inputs.size() + 1))) return {};
+  const Dims shape(kind.shape);
+  const DType dtype = dtype_from_python(kind.dtype, kOperation);
+  const int64_t elements = checked_product(shape, kOperation), bytes = elements * itemsize(dtype);
+  if (!is_brief_copy(bytes * static_cast<int64_t>(blocks.size() + 1))) return {};
   BufferRef memory{packing_space(*current_client(), bytes).allocate(bytes), 0};
-  all_reduce(reduction, inputs, HostView{memory.device_data(), first.dtype, first.shape, first.byte_strides, true});
+  all_reduce(reduction, dtype, blocks, memory.device_data(), elements);
   py::object list = checked(PyList_New(1));
-  PyList_SET_ITEM(
-      list.ptr(), 0,
-      ndarray_of_buffer(std::move(memory), first.shape, first.byte_strides, first.dtype, false).release().ptr());
+  PyList_SET_ITEM(list.ptr(), 0,
+                  ndarray_of_buffer(std::move(memory), shape, row_major_strides(shape, itemsize(dtype)), dtype, false)
+                      .release()
+                      .ptr());
   return list;
 }
 

@@ -218,8 +218,8 @@ namespace {
 constexpr const char* kBlockCapsule = "artifex_devices.block";
 }  // namespace
 
-py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype,
-                             bool writable) {
+py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype, bool writable,
+                             BlockOwner& owner) {
   const MemorySpace* space = buffer.block->space();
   if (space != nullptr && !space->is_host_memory()) {
     throw_error<TypeMismatch>(
@@ -227,15 +227,18 @@ py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& by
         "move it by device_put(x, devices(\"cpu\")[0]), or read it by device_get(x)");
   }
   void* data = buffer.device_data();
-  auto* owner = new BlockRef(std::move(buffer.block));
-  py::capsule base(owner, kBlockCapsule, [](void* pointer) { delete static_cast<BlockRef*>(pointer); });
+  if (owner.block != buffer.block.operator->()) {
+    owner.block = buffer.block.operator->();
+    auto* held = new BlockRef(std::move(buffer.block));
+    owner.capsule = py::capsule(held, kBlockCapsule, [](void* pointer) { delete static_cast<BlockRef*>(pointer); });
+  }
   const auto& numpy = py::detail::npy_api::get();
   const int flags = writable ? py::detail::npy_api::NPY_ARRAY_WRITEABLE_ : 0;
   py::object array = py::reinterpret_steal<py::object>(numpy.PyArray_NewFromDescr_(
       reinterpret_cast<PyTypeObject*>(numpy.PyArray_Type_), numpy_dtype(dtype).release().ptr(),
       static_cast<int>(shape.size()), shape.span().data(), byte_strides.span().data(), data, flags, nullptr));
   if (!array) throw py::error_already_set();
-  if (numpy.PyArray_SetBaseObject_(array.ptr(), base.release().ptr()) != 0) throw py::error_already_set();
+  if (numpy.PyArray_SetBaseObject_(array.ptr(), Py_NewRef(owner.capsule.ptr())) != 0) throw py::error_already_set();
   return array;
 }
 
@@ -254,7 +257,8 @@ py::dict cuda_interface(const HostView& view) {
 NdarrayKind kind_of_ndarray(PyObject* object) noexcept {
   if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != ndarray_type()) return {};
   const auto* proxy = py::detail::array_proxy(object);
-  return {proxy->descr, {proxy->dimensions, static_cast<size_t>(proxy->nd)}};
+  const bool is_dense = (proxy->flags & py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_) != 0;
+  return {proxy->descr, {proxy->dimensions, static_cast<size_t>(proxy->nd)}, is_dense ? proxy->data : nullptr};
 }
 
 BlockRef block_of(py::handle ndarray) {

@@ -40,8 +40,20 @@ void check_int(py::handle object, std::string_view operation);
 /// A read-only ndarray on `view`, whose owner it keeps alive.
 py::object ndarray_from_view(const std::shared_ptr<const HostView>& view);
 
-/// An ndarray on a buffer of the library, which it keeps alive; `block_of` finds the buffer's block again.
-py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype, bool writable);
+/// The object that keeps a block alive for ndarrays; consecutive ndarrays of one block share it.
+struct BlockOwner {
+  const Block* block = nullptr;
+  py::object capsule;
+};
+
+/// An ndarray on a buffer of the library, which it keeps alive by `owner`; `block_of` finds the buffer's block again.
+py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype, bool writable,
+                             BlockOwner& owner);
+inline py::object ndarray_of_buffer(BufferRef buffer, const Dims& shape, const Dims& byte_strides, DType dtype,
+                                    bool writable) {
+  BlockOwner owner;
+  return ndarray_of_buffer(std::move(buffer), shape, byte_strides, dtype, writable, owner);
+}
 
 /// The value of `__cuda_array_interface__` for memory of a GPU, which the caller keeps alive.
 py::dict cuda_interface(const HostView& view);
@@ -74,10 +86,11 @@ py::tuple tuple_from_dims(const Dims& dims);
 Dims dims_from_python(py::handle object, std::string_view operation, std::string_view what);
 int64_t index_from_python(py::handle object, std::string_view operation, std::string_view what);
 
-/// The dtype and shape of an ndarray of no subclass, borrowed from it; no dtype for anything else.
+/// The dtype, shape and row-major elements of an ndarray of no subclass, borrowed from it; no dtype for anything else.
 struct NdarrayKind {
   PyObject* dtype = nullptr;
   std::span<const Py_ssize_t> shape;
+  const void* dense = nullptr;  // null for elements in another order
 };
 NdarrayKind kind_of_ndarray(PyObject* object) noexcept;
 

@@ -63,17 +63,17 @@ void multiply(Inputs inputs, void* out, int64_t begin, int64_t end) {
   }
 }
 
-[[noreturn]] void refuse(const HostView& out) {
-  if (is_complex(out.dtype)) {
+[[noreturn]] void refuse(DType dtype) {
+  if (is_complex(dtype)) {
     throw_error<TypeMismatch>(
         "all_reduce: complex numbers have no order; expected real numbers for max and min, got {}; reduce np.abs(x), "
         "or real and imaginary parts by themselves",
-        name(out.dtype));
+        name(dtype));
   }
   throw_error<TypeMismatch>(
       "all_reduce: dtype {} has no such reduction; expected integers, floats, complex numbers or bfloat16, got {}; "
       "convert it first: x.astype(np.float32)",
-      name(out.dtype), name(out.dtype));
+      name(dtype), name(dtype));
 }
 
 void check(std::span<const HostView> inputs, const HostView& out) {
@@ -123,23 +123,26 @@ void divide_in_place(const HostView& data, float by) {
 
 void all_reduce(Reduction reduction, std::span<const HostView> inputs, const HostView& out) {
   check(inputs, out);
-  const int64_t elements = checked_product(out.shape, "all_reduce");
   std::vector<const void*> data;
   data.reserve(inputs.size());
   for (const HostView& input : inputs) data.push_back(input.data);
-  const DTypeRow& row = row_of(out.dtype);
+  all_reduce(reduction, out.dtype, data, out.data, checked_product(out.shape, "all_reduce"));
+}
+
+void all_reduce(Reduction reduction, DType dtype, std::span<const void* const> inputs, void* out, int64_t elements) {
+  const DTypeRow& row = row_of(dtype);
   const bool orders = reduction == Reduction::kMax || reduction == Reduction::kMin;
   // Max and min of bool are or and and; sums of bool are their caller's to widen. Complex numbers have no order.
-  if (!row.arithmetic || (row.kind == NumberKind::kBool && !orders) || (is_complex(out.dtype) && orders)) refuse(out);
-  if (!is_complex(out.dtype)) {
-    return reduce_elements(reduction, *row.arithmetic, data, out.data, elements, itemsize(out.dtype));
+  if (!row.arithmetic || (row.kind == NumberKind::kBool && !orders) || (is_complex(dtype) && orders)) refuse(dtype);
+  if (!is_complex(dtype)) {
+    return reduce_elements(reduction, *row.arithmetic, inputs, out, elements, itemsize(dtype));
   }
   if (reduction == Reduction::kSum) {
-    return reduce_elements(reduction, *row.arithmetic, data, out.data, elements * 2, itemsize(out.dtype) / 2);
+    return reduce_elements(reduction, *row.arithmetic, inputs, out, elements * 2, itemsize(dtype) / 2);
   }
-  in_pieces(inputs.size(), elements, itemsize(out.dtype), [&](int64_t begin, int64_t end) {
-    if (out.dtype == DType::kComplex64) return multiply<std::complex<float>>(data, out.data, begin, end);
-    multiply<std::complex<double>>(data, out.data, begin, end);
+  in_pieces(inputs.size(), elements, itemsize(dtype), [&](int64_t begin, int64_t end) {
+    if (dtype == DType::kComplex64) return multiply<std::complex<float>>(inputs, out, begin, end);
+    multiply<std::complex<double>>(inputs, out, begin, end);
   });
 }
 

@@ -16,6 +16,9 @@ namespace artifex_devices {
 /// that have no such operation: max and min of complex numbers, and types of ml_dtypes other than bfloat16.
 void all_reduce(Reduction reduction, std::span<const HostView> inputs, const HostView& out);
 
+/// The same of dense arrays of `elements` each, which the caller has checked.
+void all_reduce(Reduction reduction, DType dtype, std::span<const void* const> inputs, void* out, int64_t elements);
+
 /// Divides dense float16 or bfloat16 in place, as `divide` does, over cores as all_reduce. Throws TypeMismatch for
 /// another dtype.
 void divide_in_place(const HostView& data, float by);

@@ -942,7 +942,7 @@ def adopt(
     dtype: numpy.typing.DTypeLike,
     sharding: Sharding,
     parts: list[numpy.typing.NDArray[typing.Any]],
-    given: collections.abc.Sequence[bool],
+    given: list[typing.Any],
     operation: str,
 ) -> Array:
     """

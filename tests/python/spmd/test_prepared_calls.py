@@ -8,6 +8,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import P
+from artifex_devices._core import internal
 
 WORLDS = 40
 
@@ -76,3 +77,16 @@ def test_prepared_calls_of_pmap_differ_by_the_names_of_keywords():
         for name in ("a", "b"):
             with pytest.raises(RuntimeError, match=rf"^pmap\(f\): {name} of float64\(2,\) was deleted"):
                 g(x, **{name: gone})
+
+
+def test_blocks_of_one_allocation_have_one_owner_that_outlives_the_array():
+    with ad.simulate(8):
+        mesh = ad.Mesh(np.array(ad.devices()), ("i",))
+        x = ad.device_put(np.arange(24.0), ad.NamedSharding(mesh, P("i")))
+        blocks = internal.local_arrays(x)
+        assert len({id(block.base) for block in blocks}) == 1
+        shard = x.addressable_shards[2].data
+        assert internal.local_arrays(shard)[0].tolist() == [6.0, 7.0, 8.0]
+        del x, shard
+        gc.collect()
+        assert [block.tolist() for block in blocks[1:3]] == [[3.0, 4.0, 5.0], [6.0, 7.0, 8.0]]
