@@ -6,8 +6,8 @@
 
 The linker keeps one copy of an inline function that several objects have. If the kept copy is compiled for AVX-512,
 programs crash on older processors. So each symbol in an object gemm_<set>.cpp.o, copy_kernels_<set>.cpp.o,
-combine_<set>.cpp.o or exact_kernels_<set>.cpp.o must contain the name of its set. Other objects are ignored. Prints
-`object: symbol` for other symbols and exits with 1.
+combine_<set>.cpp.o, exact_kernels_<set>.cpp.o or totals_<set>.cpp.o must contain the name of its set. Other objects
+are ignored. Prints `object: symbol` for other symbols and exits with 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-VARIANT = re.compile(r"(?:gemm|copy_kernels|combine|exact_kernels)_(baseline|avx\w+)\.cpp\.o$")
+VARIANT = re.compile(r"(?:gemm|copy_kernels|combine|exact_kernels|totals)_(baseline|avx\w+)\.cpp\.o$")
 # Pointers and marks of the compiler, not code.
 HARMLESS = re.compile(r"^(DW\.ref\.|__odr_asan|_GLOBAL__|_{2,3}asan_|__tsan_|__ubsan_)")
 
@@ -27,7 +27,7 @@ def foreign_symbols(listing: str, isa: str) -> Iterator[str]:
     """Yields exported symbols in the output of `nm -C --defined-only --extern-only` that lack the set's name."""
     for line in listing.splitlines():
         name = line.split(maxsplit=2)[-1] if line.split() else ""
-        tables = (f"{table}_{isa}" for table in ("copy_kernels", "combine_loops", "exact_kernels"))
+        tables = (f"{table}_{isa}" for table in ("copy_kernels", "combine_loops", "exact_kernels", "total_loops"))
         own = (f"artifex_eigen_{isa}::", f"gemm_{isa}(", *tables)
         if name and not any(mark in name for mark in own) and not HARMLESS.match(name):
             yield name

@@ -34,8 +34,8 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
         yield Row(f"{name} (8,16) f32, 8 shards", _waited(peer, run), calls=100, repeats=20)
     for name, run in _big(peer.numpy, y).items():
         yield Row(f"{name} 128 MiB, 8 shards", _waited(peer, run), bytes=long.nbytes, repeats=5)
-    for dtype in (np.dtype(np.float32), np.dtype(np.float16), np.dtype(bfloat16)):
-        numbers = long.astype(dtype) if dtype.itemsize < 4 else long[: LONG[0] // 2]  # 64 MiB each
+    for dtype in (np.dtype(kind) for kind in (np.float32, np.float16, bfloat16, np.float64, np.int32, np.uint8)):
+        numbers = _numbers(long, dtype)
         z = peer.put(numbers, cut) if peer.HAS_MESHES else numbers
         for name, run in _reductions(z).items():
             yield Row(f"{name} of {dtype.name}, 8 shards", _waited(peer, run), bytes=numbers.nbytes, repeats=5)
@@ -48,6 +48,14 @@ def rows(peer: Any, *, quick: bool) -> Iterator[Row]:
             )
     yield Row(f"{SIDE}^3 f32 matmul, summed dimension over 8", _waited(peer, lambda: left @ top), repeats=5)
     yield Row(f"{SIDE}^3 f32 matmul, columns over 8", _waited(peer, lambda: right @ left), repeats=5)
+
+
+def _numbers(long: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Returns 64 MiB of numbers."""
+    if dtype in (np.float16, bfloat16):
+        return long.astype(dtype)
+    rows = LONG[0] * 2 // dtype.itemsize
+    return (np.resize(long, (rows, LONG[1])) * (1 if dtype.kind == "f" else 100)).astype(dtype)
 
 
 def _small(numpy_like: Any, x: Any, w: Any, host: np.ndarray) -> dict[str, Callable[[], Any]]:
@@ -81,6 +89,7 @@ def _reductions(z: Any) -> dict[str, Callable[[], Any]]:
         "sum over dimension 0": lambda: z.sum(axis=0),
         "sum over dimension 1": lambda: z.sum(axis=1),
         "mean": lambda: z.mean(),
+        "std": lambda: z.std(),
         "max": lambda: z.max(),
     }
 

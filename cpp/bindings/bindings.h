@@ -24,6 +24,7 @@ void bind_checkpoint(py::module_& module);
 void bind_client(py::module_& module);
 void bind_cluster(py::module_& module);
 void bind_collective(py::module_& module);
+void bind_reduction(py::module_& module);
 void bind_transport(py::module_& module);
 void bind_processes(py::module_& module);  // after the classes of topology and clients
 void bind_device(py::module_& module);

@@ -55,6 +55,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module) {
   bind_dlpack(module);
   bind_collective(module);
   bind_exact_sum(module);
+  bind_reduction(module);
   bind_spmd(module);
   bind_shared_channels(module);
   bind_flight(module);

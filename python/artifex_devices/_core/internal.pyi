@@ -161,6 +161,7 @@ __all__: list[str] = [
     "meeting_record",
     "memory_policy",
     "mesh_from_pickle",
+    "moments",
     "moved",
     "named_sharding_from_pickle",
     "narrowed",
@@ -202,6 +203,7 @@ __all__: list[str] = [
     "take",
     "take_cpu_share",
     "tiling",
+    "totals",
     "tpu_cluster",
     "trace_begin",
     "trace_clock",
@@ -1603,6 +1605,11 @@ def mesh_from_pickle(
     | collections.abc.Sequence[AxisType | typing.Literal["auto", "explicit", "manual"]]
     | None,
 ) -> Mesh: ...
+def moments(array: typing.Any, axes: typing.Any, out: typing.Any) -> bool:
+    """
+    Writes means over ascending axes, what is missing from them, and sums of squared differences from them, to float64. Returns False as totals does.
+    """
+
 def moved(array: Array, sharding: Sharding, committed: bool) -> Array:
     """
     Returns an Array with another sharding of the same world, as device_put does. Shares the buffers that are already in place.
@@ -1822,6 +1829,14 @@ def tiling(
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[tuple[slice, ...], ...]]:
     """
     Returns (parts of each dimension, positions, tiles, boxes as slices) of the distinct buffers of an array.
+    """
+
+def totals(kind: str, array: typing.Any, axes: typing.Any, out: typing.Any) -> bool:
+    """
+    Writes totals over ascending axes to `out`: int64 or uint64 of integers, float64 of floats.
+
+    `kind` is "sum", "prod", "abs" or "squares". Returns False where NumPy's loop has to do the work: for other layouts than
+    row-major, and where that loop has a floating-point error to report.
     """
 
 def tpu_cluster(

@@ -13,9 +13,10 @@ from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.reduce.exact_sums import exact_rule, is_rounded, rounded, square_states, value_states
-from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
+from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
 from artifex_devices._array_ops.reduce.reproducible import is_reproducible
+from artifex_devices._array_ops.reduce.totals import LEAST_BYTES, totals, totals_dtype
 from artifex_devices._base.argument_types import Axes
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
@@ -92,6 +93,8 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
     is_exact = join is np.add and is_reproducible()
     work = np.dtype(np.float64) if is_exact else work
     empty: Any = {"initial": 0} if join is np.maximum else {}  # as NumPy
+    kind = ("abs" if order == 1 else "squares" if order == 2 else "") if x.nbytes >= LEAST_BYTES else ""
+    wide = totals_dtype(kind, x.dtype, work) if kind else None
 
     def power(block: Any) -> Any:
         if order == 0:
@@ -111,6 +114,8 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
 
     def local(part: Part) -> State:
         block = part.block
+        if wide is not None and (total := totals(kind, block, axes, wide)) is not None:
+            return (total,)
         if order == 2 and len(axes) == block.ndim and block.dtype == work and block.flags.c_contiguous:
             flat = block.reshape(-1)
             return (np.reshape(np.dot(flat, flat), (1,) * block.ndim),)  # one pass over memory, as NumPy's
@@ -133,6 +138,7 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
         local,
         lambda one, two: (join(one[0], two[0]),),
         lambda state: (root(state[0]).astype(result, copy=False),),
+        piece_bytes=PIECE_BYTES if wide is None else READ_BYTES,
     )
     return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]
 

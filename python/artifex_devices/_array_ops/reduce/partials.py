@@ -265,8 +265,12 @@ def _reduce_into(rule: Rule, part: Part, states: list[Any], slot: int) -> None:
 
 
 def _join(rule: Rule, states: list[Any], outputs: list[list[NDArray[Any]]]) -> None:
-    state = functools.reduce(rule.combine, states) if rule.join is None else rule.join(states)
-    _write(rule.finish(state), outputs)
+    if rule.join is not None:
+        states = [rule.join(states)]
+    while len(states) > 1:  # neighbours first: rounding errors grow with the logarithm of the number of parts only
+        odd = states[len(states) // 2 * 2 :]
+        states = [*map(rule.combine, states[:-1:2], states[1::2]), *odd]
+    _write(rule.finish(states[0]), outputs)
 
 
 def _write(values: Sequence[Any], outputs: list[list[NDArray[Any]]]) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums, products, extremes and counts: ufunc.reduce and the functions built on it.
 
-float16 and bfloat16 are reduced by the core's loops, which add up in float32 at the speed of memory.
+float16 and bfloat16 are reduced by the core's loops, which add up in float32 at the speed of memory; sums and products
+of large blocks of other real numbers as `totals` does.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.reduce.exact_sums import combined, exact_rule, is_rounded, rounded, value_states
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reproducible import is_reproducible
+from artifex_devices._array_ops.reduce.totals import LEAST_BYTES, totals, totals_dtype
 from artifex_devices._base.argument_types import Axes, Operand, Out
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
@@ -161,12 +163,17 @@ def reduce_ufunc(
         options["initial"] = initial  # harmless in each block: the functions are idempotent, or the Array has one block
 
     of_x = x.dtype
-    is_folded = of_x.itemsize == 2 and not masked and "initial" not in options and folds(ufunc, of_x, work)
+    is_plain = not masked and "initial" not in options
+    is_folded = is_plain and of_x.itemsize == 2 and folds(ufunc, of_x, work)
+    kind = _FOLDS.get(ufunc, "") if is_plain and x.nbytes >= LEAST_BYTES else ""
+    wide = totals_dtype(kind, of_x, work) if kind else None
 
     def local(part: Part) -> State:
         block = part.block if prepare is None else prepare(part.block)
         if is_folded:
             return (fold(ufunc, block, axes),)
+        if wide is not None and (total := totals(kind, block, axes, wide)) is not None:
+            return (total,)
         if masked:
             return (ufunc.reduce(block, where=part.extras[0], **options),)
         return (ufunc.reduce(block, **options),)

@@ -33,9 +33,10 @@ from artifex_devices._array_ops.reduce.exact_sums import (
     square_states,
     value_states,
 )
-from artifex_devices._array_ops.reduce.partials import Part, Rule, State, reduce_parts
+from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import fold, folds, wide_dtype, widened
 from artifex_devices._array_ops.reduce.reproducible import is_reproducible
+from artifex_devices._array_ops.reduce.totals import LEAST_BYTES, moments, totals, totals_dtype
 from artifex_devices._base.argument_types import Axes, Out
 from artifex_devices._base.caller import warn_user
 from artifex_devices._base.checks import failure
@@ -141,9 +142,14 @@ def _mean(
     x, axes, work = arguments.x, arguments.axes, arguments.work
     result = _dtype_of(np.mean, x.dtype, arguments.dtype) if arguments.into is None else work
 
+    is_plain = not arguments.extras and not arguments.skips_nan and x.nbytes >= LEAST_BYTES
+    wide = totals_dtype("sum", x.dtype, work) if is_plain else None
+
     def local(part: Part) -> State:
         selected = arguments.selected(part)
-        if selected is True and folds(np.add, x.dtype, work):
+        if wide is not None and (total := totals("sum", part.block, axes, wide)) is not None:
+            total = total.astype(np.float64, copy=False)
+        elif selected is True and folds(np.add, x.dtype, work):
             total = fold(np.add, part.block, axes)
         else:
             total = np.add.reduce(part.block, axis=axes, dtype=work, keepdims=True, where=selected)
@@ -168,7 +174,8 @@ def _mean(
         return (np.true_divide(totals[0], count).astype(result, copy=False),)
 
     is_exact = is_reproducible() and is_rounded(work)
-    rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish)
+    piece_bytes = PIECE_BYTES if wide is None else READ_BYTES
+    rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish, piece_bytes=piece_bytes)
     if is_exact:
         rule = exact_rule(arguments.exact_means, finish, PIECE_BYTES)
     options: dict[str, Any] = {"keepdims": keepdims, "extras": arguments.extras, "into": arguments.into}
@@ -245,6 +252,10 @@ def _variance(
     if is_exact and not means:
         means = (_exact_mean(operation, arguments, np.dtype(np.complex128 if work.kind == "c" else np.float64)),)
     is_half = folds(np.add, x.dtype, work)
+    is_plain = not arguments.extras and not arguments.skips_nan and not means and x.nbytes >= LEAST_BYTES
+    has_loop = is_plain and (is_half or totals_dtype("sum", x.dtype, work) is not None)
+    has_loop = has_loop and work in (np.float32, np.float64)
+    is_converted = has_loop and x.dtype.kind in "biu"
 
     def exact(part: Part) -> State:
         selected = arguments.selected(part)
@@ -259,23 +270,29 @@ def _variance(
     def local(part: Part) -> State:
         selected = arguments.selected(part)
         count = arguments.count(part, selected)
-        block = widened(part.block) if is_half else part.block
+        block = widened(part.block) if is_half else part.block.astype(work) if is_converted else part.block
+        if has_loop and (found := moments(block, axes)) is not None:
+            return (count, *found)
         if means:
             middle = part.extras[0]
         else:
             middle = np.add.reduce(block, axis=axes, dtype=work, keepdims=True, where=selected)
             middle = np.divide(middle, np.maximum(count, 1), dtype=work)
         deviation = np.subtract(block, middle, dtype=work, out=None if block is part.block else block)
-        return count, middle, _square_sum(deviation, axes, selected)
+        return count, middle, 0.0, _square_sum(deviation, axes, selected)
 
     def combine(one: State, two: State) -> State:
-        (n, a_mean, a_squares), (m, b_mean, b_squares) = one, two
+        (n, a_mean, a_rest, a_squares), (m, b_mean, b_rest, b_squares) = one, two
         if means:
-            return n + m, a_mean, a_squares + b_squares
+            return n + m, a_mean, a_rest, a_squares + b_squares
         share = m / np.maximum(n + m, 1).astype(b_squares.dtype)
-        difference = b_mean - a_mean
+        difference = (b_mean - a_mean) + (b_rest - a_rest)
+        step = difference * share + a_rest
+        joined = a_mean + step
+        added = joined - a_mean
+        rest = (a_mean - (joined - added)) + (step - added)  # the rounding error of `joined`
         squares = difference.real**2 + difference.imag**2 if difference.dtype.kind == "c" else difference * difference
-        return n + m, a_mean + difference * share, a_squares + b_squares + squares * (n * share)
+        return n + m, joined, rest, a_squares + b_squares + squares * (n * share)
 
     def finish(state: State) -> State:
         count, *_, squares = state
@@ -291,7 +308,8 @@ def _variance(
             value = np.sqrt(value)
         return (value.astype(result, copy=False),)
 
-    rule = Rule(local, combine, finish, piece_bytes=PIECE_BYTES // 4 if is_half else PIECE_BYTES)
+    piece_bytes = PIECE_BYTES // 4 if is_half or is_converted else READ_BYTES if has_loop else PIECE_BYTES
+    rule = Rule(local, combine, finish, piece_bytes=piece_bytes)
     if is_exact:
         rule = exact_rule(exact, finish, PIECE_BYTES)
     options: dict[str, Any] = {"keepdims": keepdims, "extras": means + arguments.extras, "into": arguments.into}
