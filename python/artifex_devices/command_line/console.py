@@ -179,6 +179,14 @@ def count_of(text: str, most: int | None = None) -> int:
     return value
 
 
+def tokens_of(text: str) -> int:
+    """Parses a number of tokens: as count_of, and `8k` or `1m` for 8 times 1024 and 1024 squared."""
+    match = re.fullmatch(r"([0-9]+)([km])", text.strip().lower())
+    if match is None:
+        return count_of(text)
+    return count_of(match[1]) * _UNITS[f"{match[2]}i"]
+
+
 def bytes_of(text: str) -> int:
     """Parses `4000000`, `4MB` (of a million), `4MiB` (of 2 to the 20th) or `1.5 GB`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]i?)?b?", text.strip().lower())

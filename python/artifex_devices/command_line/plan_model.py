@@ -36,13 +36,13 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     add("model", metavar="MODEL", help="published name such as llama-2-7b, TOML file, or config.json")
     batch = "number of sequences in a step, over all devices"
     add("--batch", type=console.count_of, required=True, metavar="N", help=batch)
-    add("--sequence", type=console.count_of, required=True, metavar="N", help="number of tokens in each sequence")
+    add("--sequence", type=console.tokens_of, required=True, metavar="N", help="tokens in each sequence, such as 8k")
     add = parser.add_argument_group("step").add_argument
     keep = "activations to keep for the backward pass (default: products)"
     add("--keep", choices=("layers", "products", "all"), default="products", help=keep)
     add("--forward", action="store_true", help="plan a forward step (default: training with Adam)")
     cache = "for decoding with --forward: tokens whose keys and values are cached"
-    add("--cache", type=console.count_of, metavar="N", help=cache)
+    add("--cache", type=console.tokens_of, metavar="N", help=cache)
     add("--dtype", default="bfloat16", help="dtype of parameters and activations (default: bfloat16)")
     add_cluster(parser)
 

@@ -91,7 +91,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     add("model", metavar="MODEL", help="published name such as llama-2-7b, TOML file, or config.json")
     batch = "number of sequences in a step, over all devices"
     add("--batch", type=console.count_of, required=True, metavar="N", help=batch)
-    add("--sequence", type=console.count_of, required=True, metavar="N", help="number of tokens in each sequence")
+    add("--sequence", type=console.tokens_of, required=True, metavar="N", help="tokens in each sequence, such as 8k")
     add_cluster(parser)
     _add_fields(parser)
     factors = "factors of efficiency: fitted to training runs (default), published for kernels, or ideal"

@@ -403,6 +403,19 @@ def test_wrong_options_are_one_error(words, says, capsys):
     assert says in refused(capsys, *RUN, *shlex.split(words))
 
 
+@pytest.mark.parametrize(("text", "tokens"), [("4k", "4096"), ("4K", "4096"), ("4,096", "4096"), ("1m", "1048576")])
+def test_sequences_may_be_in_units_of_1024_tokens(text, tokens, capsys):
+    code, out, _ = output_of(capsys, *RUN[:4], text, *RUN[5:])
+    assert code in (0, 1)  # a sequence of 1m does not fit
+    assert output_of(capsys, *RUN[:4], tokens, *RUN[5:]) == (code, out, "")
+
+
+@pytest.mark.parametrize("text", ["k", "4kb", "4.5k", "-4k"])
+def test_other_units_of_sequences_are_refused(text, capsys):
+    says = f"expected a whole number from 1 on, got {text!r}"
+    assert says in refused(capsys, *RUN[:3], f"--sequence={text}", *RUN[5:])
+
+
 def test_wrong_models_and_clusters_are_one_error(capsys):
     assert "'lama-2-7b' is not a published shape (did you mean llama-2-7b?)" in refused(capsys, "lama-2-7b", *RUN[1:])
     assert "write '1 x h100' or '8 x h100'" in refused(capsys, *RUN[:-1], "h100")
