@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -86,7 +86,7 @@ struct KnownKeys {
   py::object sorted;                              // null in an empty entry; keeps the keys alive
   py::object node_of_leaves;                      // the node of a dict with these keys and nothing but leaves
   std::array<PyObject*, kMaxKeys> unsorted = {};  // in the dict's order, borrowed from `sorted`
-  std::array<size_t, kMaxKeys> order = {};        // position in the dict of each sorted key
+  std::array<uint8_t, kMaxKeys> order = {};       // position in the dict of each sorted key
 
   bool is_empty() const { return !sorted; }
   static bool is_of(const Client&) { return false; }
@@ -198,9 +198,8 @@ class Flattening {
   struct Open {
     py::object type;
     py::object data;
-    py::object values;            // list or tuple of the children
-    bool has_known_keys = false;  // of a dict, by `hash`
-    size_t hash = 0;
+    py::object values;     // list or tuple of the children
+    size_t hash = 0;       // of a dict with known keys
     py::object path = {};  // only if is_leaf takes the path
     py::object keys = {};  // the same; of the children
     Children children;
@@ -256,14 +255,14 @@ class Flattening {
       PyObject* key = nullptr;
       PyObject* value = nullptr;
       Py_ssize_t place = 0;
-      is_big = PyDict_GET_SIZE(tree) > kMaxSize;
-      while (!is_big && count < KnownKeys::kMaxKeys && PyDict_Next(tree, &place, &key, &value) != 0) {
+      while (count < KnownKeys::kMaxKeys && PyDict_Next(tree, &place, &key, &value) != 0) {
         keys[count] = key;
 #ifdef Py_GIL_DISABLED
         held_keys[count] = borrow(key);
 #endif
         values[count++] = borrow(value);
       }
+      is_big = PyDict_GET_SIZE(tree) > kMaxSize;
     }
     if (is_big) return begin_big_dict(tree);
     const size_t hash = KnownKeys::hash(keys, count);
@@ -273,31 +272,24 @@ class Flattening {
     if (are_leaves) open_.check_depth();
     py::object data;  // the sorted keys
     py::object node;
-    std::array<size_t, KnownKeys::kMaxKeys> order{};
+    std::array<uint8_t, KnownKeys::kMaxKeys> order{};
     const bool is_known = g_known_keys.at(hash, [&](const KnownKeys& entry) {
       if (!is_of(entry, keys, count)) return false;
       if (are_leaves) node = entry.node_of_leaves;
       if (!node) data = entry.sorted;
-      std::copy_n(entry.order.begin(), count, order.begin());
+      order = entry.order;
       return true;
     });
     if (node) {  // as most dicts
       for (size_t i = 0; i < count; ++i) leaf(values[order[i]].ptr());
       return node;
     }
-    if (!is_known) {
-      std::optional<KnownKeys> learnt = learn(tree, keys, count);
-      if (!learnt) return begin_big_dict(tree);
-      data = learnt->sorted;
-      order = learnt->order;
-      g_known_keys.store(hash, *std::move(learnt));
-    }
+    if (!is_known && !learn(tree, keys, count, hash, &data, &order)) return begin_big_dict(tree);
     py::object sorted = steal(PyTuple_New(static_cast<Py_ssize_t>(count)));
     for (size_t i = 0; i < count; ++i) {
       PyTuple_SET_ITEM(sorted.ptr(), static_cast<Py_ssize_t>(i), values[order[i]].release().ptr());
     }
     enter(&PyDict_Type, data.ptr(), std::move(sorted));
-    open_.innermost().has_known_keys = true;
     open_.innermost().hash = hash;
     return {};
   }
@@ -328,7 +320,7 @@ class Flattening {
 
   static py::object end(Open* open) {
     auto* const type = reinterpret_cast<PyTypeObject*>(open->type.ptr());
-    const bool is_cached = open->has_known_keys && open->children.are_leaves();
+    const bool is_cached = open->hash != 0 && open->children.are_leaves();
     py::object result;
     // Opening the children may have replaced the entry.
     if (is_cached) {
@@ -357,23 +349,27 @@ class Flattening {
     return std::equal(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count), entry.unsorted.begin());
   }
 
-  /// Returns nothing if a key is not a str, as comparing other keys may run Python code that changes the dict, or if
-  /// the dict has changed anyway.
-  std::optional<KnownKeys> learn(PyObject* tree, const std::array<PyObject*, KnownKeys::kMaxKeys>& keys, size_t count) {
+  /// Stores the keys of a dict under their hash. Returns false if a key is not a str, as comparing other keys may run
+  /// Python code that changes the dict, or if the dict has changed anyway.
+  [[gnu::noinline]] bool learn(PyObject* tree, const std::array<PyObject*, KnownKeys::kMaxKeys>& keys, size_t count,
+                               size_t hash, py::object* data, std::array<uint8_t, KnownKeys::kMaxKeys>* order) {
     const auto end = keys.begin() + static_cast<std::ptrdiff_t>(count);
-    if (!std::all_of(keys.begin(), end, [](PyObject* key) { return PyUnicode_CheckExact(key); })) return std::nullopt;
+    if (!std::all_of(keys.begin(), end, [](PyObject* key) { return PyUnicode_CheckExact(key); })) return false;
     const py::object sorted = sorted_keys(tree);
     // Creating the tuple may run the garbage collector, and with it any code.
-    if (PyTuple_GET_SIZE(sorted.ptr()) != static_cast<Py_ssize_t>(count)) return std::nullopt;
+    if (PyTuple_GET_SIZE(sorted.ptr()) != static_cast<Py_ssize_t>(count)) return false;
     KnownKeys new_entry;
     for (size_t i = 0; i < count; ++i) {
       const auto* position = std::find(keys.begin(), end, PyTuple_GET_ITEM(sorted.ptr(), static_cast<Py_ssize_t>(i)));
-      if (position == end) return std::nullopt;
-      new_entry.order[i] = static_cast<size_t>(position - keys.begin());
+      if (position == end) return false;
+      new_entry.order[i] = static_cast<uint8_t>(position - keys.begin());
     }
     new_entry.sorted = sorted;
     new_entry.unsorted = keys;
-    return new_entry;
+    *data = sorted;
+    *order = new_entry.order;
+    g_known_keys.store(hash, std::move(new_entry));
+    return true;
   }
 
   /// Returns a tuple. For keys that cannot be sorted, the Python function raises.
