@@ -56,19 +56,6 @@ def test_rates_of_published_clusters(devices, rate, hours):
     assert drill.mtbf_hours == pytest.approx(hours, rel=0.03)
 
 
-@pytest.mark.parametrize(("interval", "published", "predicted"), [(3600, 0.7, 0.720), (300, 0.93, 0.931)])
-def test_useful_time_of_rsc_1(interval, published, predicted):
-    # arXiv:2410.21680: expected ratio of effective training time of 16,000 GPUs with the failures of RSC-1 and a
-    # restart of 5 minutes, for checkpoints after 60 and after 5 minutes. Saves of 1 second are assumed.
-    config = TrainingConfig(batch=16_000, sequence=4096, tensor=8, zero=1)
-    plan = plan_training("llama-2-7b", cluster.dgx("h100", nodes=2000), config)
-    times = {"save_seconds": 1, "restore_seconds": 0, "restart_seconds": 300, "interval_seconds": interval}
-    drill = plan_failures(plan, failure_rate=6.5 / 8, **times, days=30, runs=100)
-    assert drill.useful == pytest.approx(published, abs=0.05)
-    assert drill.useful == pytest.approx(predicted, abs=1e-3)
-    assert drill.outcomes[0].useful == pytest.approx(drill.useful, abs=5e-3)
-
-
 def test_intervals_of_young_and_daly():
     drill = plan_failures(SMALL, **TIMES)
     assert drill.young_interval == pytest.approx(math.sqrt(2 * 10 * 20_000), rel=1e-12)
