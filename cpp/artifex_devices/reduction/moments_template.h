@@ -14,7 +14,7 @@ template <class T, int64_t kColumns>
                                    const Moments& moments) noexcept {
   if constexpr (kColumns > 0) columns = kColumns;
   if (rows > kLeafRows) {
-    const int64_t half = (rows / 2 + kLeafRows - 1) / kLeafRows * kLeafRows;
+    const int64_t half = half_of(rows, kLeafRows);
     constexpr int64_t kApart = kColumns > 0 ? kColumns : kTile;
     double others[3 * kApart];  // NOLINT: written before it is read
     row_moments<T, kColumns>(from, stride, half, columns, moments);
@@ -33,6 +33,7 @@ template <class T, int64_t kColumns>
   }
   int64_t r = 0;
   for (; r + 4 <= rows; r += 4) {
+    if constexpr (kColumns > 0) prefetch(from + (kLeafRows + r) * kColumns, 4 * kColumns);  // the next leaf
     for (int64_t j = 0; j < columns; ++j) {
       const auto row = [&](int64_t k) { return static_cast<double>(from[(r + k) * stride + j]) - means[j]; };
       const double a = row(0);
