@@ -68,7 +68,8 @@ struct LeafPath {
   std::string text() const { return path_of ? path_of(index).cast<std::string>() : std::string(); }
 };
 
-py::object put_leaf(const py::object& x, PlacementTarget target, PlacementOptions options, const LeafPath& path = {}) {
+py::object put_leaf(const py::object& x, PlacementTarget target, PlacementOptions options, const LeafPath& path = {},
+                    JointCopies* joint = nullptr) {
   release_dropped_owners();
   if (py::isinstance<Array>(x)) return put_array(x, target, options);
   options.check();
@@ -85,6 +86,8 @@ py::object put_leaf(const py::object& x, PlacementTarget target, PlacementOption
   } else if (is_recorded(Recorded::kTransfers)) {
     options.is_shareable = !options.may_alias.has_value() && is_ndarray(leaf.keep);
   }
+  // An object may lend the same memory to the next leaf, and a converted array is freed here.
+  if (leaf.keep.is(x)) options.joint = joint;
   const ArrayRef placed = place(leaf.view, target, options);
   const bool is_shared = leaf.view.owner && placed->storage()->buffer_count() == 1 &&
                          placed->storage()->device_data(BufferId(0)) == leaf.view.data;
@@ -118,6 +121,8 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
   PlacementOptions options{.is_explicit = is_explicit, .guards = transfer_guards(), .transport = &python_transport()};
   py::list placed(leaves.size());
   std::vector<ArrayRef> donated;
+  JointCopies joint;
+  const bool is_joint = leaves.size() > 1 && !is_recorded(Recorded::kTransfers);  // a record has each copy's seconds
   PlacementTarget target;
   const bool one_target = !PyList_Check(targets.ptr());
   if (one_target) target = target_from_python(targets);
@@ -126,7 +131,7 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
       if (!one_target) target = target_from_python(targets[py::int_(i)]);
       options.donation = entry(donate, i).cast<bool>() ? Donation::kLater : Donation::kNone;
       options.may_alias = optional_bool(entry(may_alias, i));
-      placed[i] = put_leaf(leaves[i], target, options, {path_of, i});
+      placed[i] = put_leaf(leaves[i], target, options, {path_of, i}, is_joint ? &joint : nullptr);
       if (options.donation != Donation::kNone && py::isinstance<Array>(leaves[i])) {
         donated.push_back(leaves[i].cast<ArrayRef>());
       }
@@ -137,6 +142,7 @@ py::list put_leaves(const py::list& leaves, py::handle targets, py::handle donat
       rethrow_with_context(path.empty() ? "" : "leaf " + path + ": ");
     }
   }
+  if (!joint.empty()) run_blocking([&] { joint.run(); });
   // Only now: an error at a later leaf must not delete the sources of earlier ones.
   for (const ArrayRef& array : donated) array->donate();
   return placed;

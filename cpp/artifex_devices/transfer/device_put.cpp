@@ -22,21 +22,23 @@ int64_t bytes_of(const HostView& source, std::string_view operation) {
   return checked_bytes(source.shape, source.dtype, operation);
 }
 
-/// Writes all buffers; `total` is their bytes. Returns the bytes that copies have written.
-int64_t fill(const HostView& source, const Shards& shards, const Storage& storage, const Layout* layout,
-             int64_t total) {
+/// Writes all buffers, at once or with `joint`; `total` is their bytes. Returns the bytes that copies write.
+int64_t fill(const HostView& source, const Shards& shards, const Storage& storage, const Layout* layout, int64_t total,
+             JointCopies* joint) {
   if (total == 0) return 0;
   const Sharding& sharding = *storage.sharding();
   const int64_t size = itemsize(source.dtype);
   std::byte* run = row_major_run(storage, shards);
   Executor& executor = sharding.devices()->client()->executor();
-  const bool is_inline = executor.is_inline(total);
-  if (run && !layout && is_dense(source.shape, source.byte_strides, size) &&
+  CopyBatch* const later = joint ? joint->batch_of(executor) : nullptr;
+  const bool is_inline = !later && executor.is_inline(total);
+  if (run && !later && !layout && is_dense(source.shape, source.byte_strides, size) &&
       (is_inline || executor.is_inline(total, true))) {
     std::memcpy(run, source.data, total);
     return total;
   }
-  CopyBatch batch;
+  CopyBatch own;
+  CopyBatch& batch = later ? *later : own;
   int64_t written = 0;
   const auto take = [&](const StridedCopy& copy, BufferId buffer) {
     written += copy.bytes();
@@ -50,7 +52,7 @@ int64_t fill(const HostView& source, const Shards& shards, const Storage& storag
     const Tiling whole{static_cast<std::byte*>(source.data), source.byte_strides, {}, 0};
     take(tiling_copy(*tiles, whole, source.shape, size), BufferId(0));
   } else {
-    batch.reserve(storage.buffer_count());
+    if (!later) batch.reserve(storage.buffer_count());
     int64_t lane_bytes = total;
     if (!is_inline && !sharding.devices()->on_one_arena()) {
       std::vector<LaneId> lanes;
@@ -68,7 +70,7 @@ int64_t fill(const HostView& source, const Shards& shards, const Storage& storag
            shard.buffer);
     }
   }
-  executor.run(batch);
+  if (!later) executor.run(batch);
   return written;
 }
 
@@ -82,13 +84,13 @@ int64_t physical_bytes(const Storage& storage) noexcept {
 }  // namespace
 
 ArrayRef device_put(const HostView& source, const ShardingRef& sharding, bool committed, LayoutRef layout,
-                    int64_t shareable_bytes) {
+                    int64_t shareable_bytes, JointCopies* joint) {
   bytes_of(source, "device_put");
   const Shards shards = sharding->shards(source.shape, "device_put");
   auto storage = Storage::allocate(sharding, shards, source.dtype, "device_put");
   const int64_t bytes = physical_bytes(*storage);
   const int64_t begin_ns = recorded_begin_ns(Recorded::kTransfers);
-  const int64_t written = fill(source, shards, *storage, layout.get(), bytes);
+  const int64_t written = fill(source, shards, *storage, layout.get(), bytes, joint);
   if (is_recorded(Recorded::kTransfers)) {
     record_put(*sharding, source.shape, source.dtype, {begin_ns, written}, shareable_bytes);
   }

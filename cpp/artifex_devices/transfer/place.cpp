@@ -119,9 +119,10 @@ std::shared_ptr<const HostView> value_of_all(const ArrayRef& source, const Shard
 }
 
 ArrayRef copy_from_host(const HostView& value, const ShardingRef& sharding, bool committed, const LayoutRef& layout,
-                        int64_t shareable_bytes = 0) {
-  return run_copy(is_brief_copy(value.nbytes(), *sharding),
-                  [&] { return device_put(value, sharding, committed, layout, shareable_bytes); });
+                        int64_t shareable_bytes = 0, JointCopies* joint = nullptr) {
+  const bool is_brief = is_brief_copy(value.nbytes(), *sharding);
+  if (is_brief) joint = nullptr;
+  return run_copy(is_brief, [&] { return device_put(value, sharding, committed, layout, shareable_bytes, joint); });
 }
 
 constexpr int64_t kWorthSharing = int64_t{64} << 20;  // bytes of a copy; below, sharing saves little time
@@ -193,7 +194,7 @@ ArrayRef place(const HostView& source, const PlacementTarget& target, const Plac
   if (!target.sharding->is_fully_addressable()) check_same_everywhere(source, *target.sharding, options.transport);
   const bool shares = options.may_alias.value_or(false) && source.owner;
   if ((!shares && !options.is_shareable) || layout || !can_alias(source, *target.sharding)) {
-    return copy_from_host(source, target.sharding, target.committed, layout);
+    return copy_from_host(source, target.sharding, target.committed, layout, 0, options.joint);
   }
   if (shares) return device_put_alias(source, target.sharding, target.committed);
   const int64_t bytes = source.nbytes();

@@ -8,6 +8,7 @@
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/array/host_view.h"
+#include "artifex_devices/transfer/joint_copies.h"
 #include "artifex_devices/transfer/reshard.h"
 #include "artifex_devices/transfer/transfer_guard.h"
 
@@ -32,6 +33,7 @@ struct PlacementOptions {
   TransferGuards guards = {};
   Transport* transport = nullptr;          // to other processes
   std::string_view source_type = "array";  // of a host value, for messages
+  JointCopies* joint = nullptr;            // copies of host values that are not brief are added to it
 
   /// Throws InvalidArgument where the source is to be both deleted and shared.
   void check() const;

@@ -74,6 +74,27 @@ TEST(DevicePut, ShardsBothDimensions) {
   EXPECT_EQ(at(array, 3, 7), 31);
 }
 
+TEST(DevicePut, JointCopiesRunTogether) {
+  const auto world = make_world(1, 4);
+  const auto other = make_world(1, 4);
+  std::vector<float> data(32);
+  std::iota(data.begin(), data.end(), 0.0f);
+  JointCopies joint;
+  EXPECT_TRUE(joint.empty());
+  const ArrayRef rows = device_put(view_of(data, {8, 4}), named(world, {4}, {"a"}), true, nullptr, 0, &joint);
+  const ArrayRef elsewhere = device_put(view_of(data, {8, 4}), named(other, {4}, {"a"}), true, nullptr, 0, &joint);
+  EXPECT_EQ(at(elsewhere, 3, 0), 24);  // of another world: copied at once
+  data[24] = 100;                      // not read yet
+  const ArrayRef columns =
+      device_put(view_of(data, {4, 8}), named(world, {2, 2}, {"a", "b"}), true, nullptr, 0, &joint);
+  EXPECT_FALSE(joint.empty());
+  joint.run();
+  EXPECT_EQ(at(rows, 2, 7), 23);
+  EXPECT_EQ(at(rows, 3, 0), 100);
+  EXPECT_EQ(at(columns, 2, 4), 100);
+  EXPECT_EQ(at(columns, 1, 0), 4);
+}
+
 // Everything that a user can hand in, in the way of small and of big arrays.
 class DevicePutRandom : public testing::TestWithParam<int> {};
 

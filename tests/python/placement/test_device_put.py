@@ -205,6 +205,37 @@ def test_prefixes_of_devices(tree, prefix, expected, devices):
     assert where(ad.device_put(tree, prefix(devices))) == expected
 
 
+class LendsMemory:
+    """Each conversion writes the one array that all objects share."""
+
+    scratch = np.empty((8, BIG // 8), np.float32)
+
+    def __init__(self, number):
+        self.number = number
+
+    def __array__(self, dtype=None, copy=None):
+        self.scratch[:] = self.number
+        return self.scratch
+
+
+@pytest.mark.filterwarnings("ignore:.*64")  # the first narrowing of a process warns
+def test_big_leaves_are_copied_together_and_keep_their_values(named, devices):
+    """Copies of ndarrays run at the end of the call; converted values have no memory by then."""
+    values = [np.arange(i, i + BIG, dtype=np.float32).reshape(8, -1) for i in range(3)]
+    wide = np.arange(BIG).reshape(8, -1)
+    with ad.enable_x64(False):
+        placed = ad.device_put(
+            [*values, LendsMemory(5), LendsMemory(6), wide, values[0].T, np.float32(7)],
+            [named("x"), named("x", "y"), named(), named("x"), named("x"), named("x"), named("y"), devices[2]],
+        )
+    for found, expected in zip(placed[:3], values, strict=True):
+        assert_same_bits(found, expected)
+    assert [np.unique(np.asarray(lent)).tolist() for lent in placed[3:5]] == [[5], [6]]
+    assert_same_bits(placed[5], wide.astype(np.int32))
+    assert_same_bits(placed[6], values[0].T)
+    assert float(placed[7]) == 7
+
+
 def test_prefixes_of_shardings(named, devices):
     placed = ad.device_put({"a": X, "b": [X, X]}, {"a": named("x"), "b": ad.SingleDeviceSharding(devices[3])})
     assert placed["a"].sharding == named("x")
