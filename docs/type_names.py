@@ -21,6 +21,10 @@ ALIASES = {
     "JsonValue": ("doctor.report", "None, a bool, a number, a text, or a list or dict of these."),
     "KeyPath": ("_tree.keys", "The keys from the top of a tree to a leaf."),
     "Leaf": ("_base.leaf_types", "An array or a number."),
+    "ModelLike": (
+        "planner.shape.model_argument",
+        "A model: a shape, or a text with its name, its id on the Hugging Face Hub or the path of its file.",
+    ),
     "NestedNumbers": ("_base.leaf_types", "A number for an array without dimensions, else a list of lists of numbers."),
     "NodeData": ("_tree.treedef", "What a class says about its instances beside their children: the keys of a dict."),
     "Number": ("lax", "A number of Python or of NumPy."),

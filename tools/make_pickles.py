@@ -190,7 +190,7 @@ def step_plan() -> Any:
 @_value
 def suggestions() -> Any:
     """suggest."""
-    return planner.suggest(step_models()[1], _pod(), 2)
+    return planner.suggest(step_models()[1], _pod(), top=2)
 
 
 @_value
@@ -217,7 +217,7 @@ def training() -> list[Any]:
         plan,
         planner.fit([plan], efficiency=ideal),
         planner.fit_profile(plan, profile, efficiency=ideal),
-        planner.suggest_training("llama-2-7b", node, batch=8, sequence=4096, **pinned),
+        planner.suggest("llama-2-7b", node, batch=8, sequence=4096, **pinned),
         planner.plan_inference("llama-3-8b", node, batch=8, prompt=128, output=64, tensor=2, efficiency=ideal),
     ]
 

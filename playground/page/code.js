@@ -12,6 +12,10 @@ const clusterCode = (chip, pod, nodes) =>
   pod ? `cluster.tpu(${quoted(chip)}, ${tuple(pod.split("x"))}${nodes > 1 ? `, slices=${nodes}` : ""})`
       : `cluster.gpus(${quoted(chip)}${nodes > 1 ? `, nodes=${nodes}` : ""})`;
 
+// The same as a text that planners take.
+const clusterText = (chip, pod, nodes) =>
+  pod ? `tpu ${chip} ${pod}${nodes > 1 ? ` slices=${nodes}` : ""}` : `${nodes * GPUS[chip]} x ${chip}`;
+
 const shardingCode = (question, answer) => `import artifex_devices as ad
 
 with ad.simulate(${answer.devices}):
@@ -55,13 +59,11 @@ const trainingCode = (question) => {
   const usual = { tensor: 1, sequence_parallel: 0, context: 1, pipeline: 1, expert: 1, microbatch: 1, zero: 0,
     recompute: '"none"', optimizer: '"adamw-fp32-master"' };
   const given = Object.entries(values).filter(([name, value]) => value !== usual[name]);
-  return `from artifex_devices import cluster
-from artifex_devices.planner import TrainingConfig, plan_training
+  return `from artifex_devices.planner import plan_training
 
-config = TrainingConfig(
+plan = plan_training(
+    ${quoted(question.model.name)}, ${quoted(clusterText(question.chip, question.pod, question.nodes))},
 ${given.map(([name, value]) => `    ${name}=${value},\n`).join("")})
-devices = ${clusterCode(question.chip, question.pod, question.nodes)}
-plan = plan_training(${quoted(question.model.name)}, devices, config)
 print(plan)
 print(plan.seconds, plan.memory)
 picture = plan.to_svg()  # a notebook draws it

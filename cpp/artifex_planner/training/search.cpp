@@ -86,13 +86,13 @@ class Searcher {
         std::ranges::any_of(offloads_, [](const OffloadChoice& each) { return each.optimizer || each.activations; });
     if (offloads && hardware_.host_bandwidth <= 0) {
       throw_error<Unavailable>(
-          "suggest_training: the bandwidth between host and chip of {} is not known; expected it for offloading; give "
+          "suggest: the bandwidth between host and chip of {} is not known; expected it for offloading; give "
           "the cluster's chip a host_bandwidth",
           cluster.name());
     }
     if (space.base.sharp && !may_have_sharp(cluster)) {
       throw_error(
-          "suggest_training: sharp is true and {} is a torus; expected nodes of GPUs, which InfiniBand may join; leave it "
+          "suggest: sharp is true and {} is a torus; expected nodes of GPUs, which InfiniBand may join; leave it "
           "out",
           cluster.name());
     }
@@ -241,7 +241,7 @@ TrainingSearch search_training(const TrainingModel& model, const Cluster& cluste
                                const Efficiency& efficiency, const std::function<void(int64_t)>& report) {
   check_space(space);
   const std::string factors = efficiency_mistakes(efficiency);
-  if (!factors.empty()) throw_error("suggest_training: {}; correct the factors", factors);
+  if (!factors.empty()) throw_error("suggest: {}; correct the factors", factors);
   return Searcher(model, cluster, space, efficiency).search(report);
 }
 

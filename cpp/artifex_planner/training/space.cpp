@@ -96,7 +96,7 @@ void check_space(const TrainingSpace& space) {
   for (const ContextChoice& each : space.context_method) check_part("context_method's overlap", each.overlap, true);
   for (const double part : space.recompute_parts) check_part("recompute_parts", part, false);
   if (space.top < 1) wrong.push_back(fmt::format("top is {}, expected 1 or more", space.top));
-  if (!wrong.empty()) throw_error("suggest_training: {}; correct the choices", fmt::join(wrong, "; "));
+  if (!wrong.empty()) throw_error("suggest: {}; correct the choices", fmt::join(wrong, "; "));
 }
 
 int64_t count_of_groups(const TrainingSpace& space) noexcept {

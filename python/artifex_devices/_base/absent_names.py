@@ -226,8 +226,9 @@ _HINTS = {
         "from_config": "write ad.models.from_hf_config('config.json')",
     },
     "planner": {
-        "plan search optimize recommend": "write planner.suggest or planner.suggest_training",
-        "memory estimate": "write planner.plan_step or planner.plan_training",
+        "suggest_training": "write planner.suggest('llama-3-70b', '64 x h100', batch=512, sequence=8192)",
+        "plan search optimize recommend": "write planner.suggest('llama-3-70b', '64 x h100', batch=512, sequence=8192)",
+        "memory estimate": "write planner.plan_training or planner.plan_step",
     },
     "prefetch": {
         "prefetch DataLoader device_prefetch": "write prefetch_to_device(batches, sharding)",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import bytes_text, rate_text
 from artifex_devices._core import Cluster, Machine, internal
+from artifex_devices._hardware.cluster_text import GPUS, TPUS, cluster_of_text
 from artifex_devices._hardware.detection import path_text
 from artifex_devices._hardware.find import find_accelerators
 from artifex_devices._hardware.rate_limits import RANGE_TEXT, is_sane
@@ -29,9 +29,7 @@ from artifex_devices.accelerators import source_notes
 from artifex_devices.planner.calibration import Calibration
 from artifex_devices.roofline.measured import MeasuredRoofline
 
-_GENERATIONS = ("v4", "v5e", "v5p", "v6e", "7x")
 _DGX_GPUS = ("v100", "a100", "a100-40gb", "h100", "h200", "b200")
-_GPUS = ("v100", "v100-32gb", "a100", "a100-40gb", "h100", "h800", "h200", "b200", "gb200", "mi300x")
 
 
 def from_text(text: str) -> Cluster:
@@ -61,14 +59,7 @@ def from_text(text: str) -> Cluster:
         (<Cluster 8 nodes x 8 h100: 64 gpu devices>, <Cluster TPU v5e 16x16: 256 tpu devices>)
     """
     check_str("cluster.from_text", "text", text, "write '64 x h100'")
-    if not text.isprintable():
-        raise wrong_value("cluster.from_text", "text", text, "characters that can be printed")
-    try:
-        return internal.cluster_from_text(text)
-    except ValueError as error:
-        wrong = re.search(r"names '([^']*)', which is not a chip", str(error))
-        hint = did_you_mean(wrong[1], (*_GENERATIONS, *_GPUS)) if wrong else ""
-        raise ValueError(str(error).replace(" of the catalogue;", f" of the catalogue{hint};")) from None
+    return cluster_of_text("cluster.from_text", "text", text)
 
 
 def tpu(generation: str, shape: Sequence[int], *, slices: int = 1, host_memory: float | None = None) -> Cluster:
@@ -104,7 +95,7 @@ def tpu(generation: str, shape: Sequence[int], *, slices: int = 1, host_memory: 
     try:
         return internal.tpu_cluster(generation, sizes, count, memory)
     except ValueError as error:
-        raise ValueError(_with_nearest(str(error), generation, _GENERATIONS)) from None
+        raise ValueError(_with_nearest(str(error), generation, TPUS)) from None
 
 
 def gpus(
@@ -140,7 +131,7 @@ def gpus(
     try:
         return internal.gpu_cluster(gpu, count, each, rate, _figure("gpus", "host_memory", host_memory))
     except ValueError as error:
-        raise ValueError(_with_nearest(str(error), gpu, _GPUS)) from None
+        raise ValueError(_with_nearest(str(error), gpu, GPUS)) from None
 
 
 def dgx(

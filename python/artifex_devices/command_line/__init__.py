@@ -25,12 +25,11 @@ from artifex_devices.command_line.console import (
     INTERRUPTED,
     OK,
     USAGE,
-    Parser,
     UsageError,
-    add_parser,
     complain,
 )
 from artifex_devices.command_line.help_text import HelpText
+from artifex_devices.command_line.parser import Parser, add_parser
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 add_public_lookup(__name__)
@@ -53,8 +52,8 @@ examples:
   artifex_devices info                              show the devices of this machine
   artifex_devices topology --machine "numa:2 pu:4"  show a machine that you do not own
   artifex_devices doctor                            check this machine and suggest repairs
-  artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
-                                                    show how a mesh maps to a cluster
+  artifex_devices plan llama-3-70b --cluster "64 x h100" --batch 512 --sequence 8k
+                                                    find the fastest way to train a model
   artifex_devices flight-record                     find out where a job hangs
   artifex_devices topology --help                   show the options of one command
 """

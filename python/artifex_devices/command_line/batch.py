@@ -15,6 +15,7 @@ from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.text import rate_text
 from artifex_devices.command_line import console, user_function
 from artifex_devices.command_line.console import UsageError
+from artifex_devices.command_line.parser import add_parser
 
 SUMMARY = "recommend a batch size, check one, or measure your function"
 DESCRIPTION = """\
@@ -66,8 +67,8 @@ _JUDGES = "Compares a batch size with the recommended sizes. The exit code is 1 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the three subcommands and their options."""
     actions = parser.add_subparsers(title="what to do", metavar="<what>", dest="action", required=True)
-    recommend = console.add_parser(actions, "recommend", "recommend sizes", _RECOMMEND, run_action=_recommend)
-    validate = console.add_parser(actions, "validate", "check a size", _JUDGES, run_action=_validate)
+    recommend = add_parser(actions, "recommend", "recommend sizes", _RECOMMEND, run_action=_recommend)
+    validate = add_parser(actions, "validate", "check a size", _JUDGES, run_action=_validate)
     validate.add_argument("size", type=console.count_of, metavar="SIZE", help="number of examples in a batch")
     validate.add_argument("--strict", action="store_true", help="also fail for sizes below the critical batch size")
     for part in (recommend, validate):
@@ -82,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add("--json", action="store_true", help="print JSON")
 
     summary = "measure your own function"
-    measure = console.add_parser(actions, "measure", summary, _MEASURE, _MEASURE_EXAMPLES, run_action=_measure)
+    measure = add_parser(actions, "measure", summary, _MEASURE, _MEASURE_EXAMPLES, run_action=_measure)
     add = measure.add_argument
     add("step", metavar="STEP", help="the function to measure: module:function or path/to/file.py:function")
     other = "function that creates a batch of a given size (default: make_batch in the file of STEP)"

@@ -7,7 +7,8 @@ import argparse
 import json
 from functools import partial
 
-from artifex_devices.command_line.console import OK, add_parser, count_of, usage_errors, write_json, write_text
+from artifex_devices.command_line.console import OK, count_of, usage_errors, write_json, write_text
+from artifex_devices.command_line.parser import add_parser
 
 SUMMARY = "list checkpoints and safetensors files, or convert them to another number of files"
 DESCRIPTION = """\

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exit codes, parsers, errors, amounts in options, and output of all commands."""
+"""Exit codes, errors, amounts in options, and output of all commands."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.raised_exceptions import context_manager
 from artifex_devices._base.text import printable, wrapped
-from artifex_devices.command_line.help_text import HelpText, without_details
 
 OK = 0
 ATTENTION = 1
@@ -25,112 +23,9 @@ FAILED = 3
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
-SCREEN_LINES = 40
-_MOST_EXAMPLES = 4
-_MOST_NAMES = 4
-_BASIC_GROUPS = ("positional arguments", "options")
-_LISTS = "artifex_devices plan suggest --help-all, which lists models and clusters"
-# Commands that people try, and what to write.
-_WORDS = {
-    "models list-models clusters": _LISTS,
-    "suggest search memory llama-2-7b llama-2-70b llama-3-8b llama-3-70b mixtral-8x7b deepseek-v3": "artifex_devices "
-    "plan suggest llama-2-7b --batch 64 --sequence 4096",
-    "run launch exec": "JAX_NUM_CPU_DEVICES=8 python script.py, or mpiexec -n 2 python script.py",
-    "bench benchmark measure": "artifex_devices calibrate",
-    "devices list": "artifex_devices info",
-    "check diagnose": "artifex_devices doctor",
-    "convert restore save": "artifex_devices checkpoint --help",
-    "trace profile": "artifex_devices timeline --help",
-    "hang debug": "artifex_devices flight-record",
-}
-
 
 class UsageError(ValueError):
     """An option or argument is invalid; the text says why, and what to write instead. The exit code is 2."""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose help fits a screen, and whose errors are one line that suggests a correction."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.add_argument("--help-all", action=_HelpAll, help=argparse.SUPPRESS)
-        self.add_argument("--list-models", "--list-clusters", action=_ListNames, help=argparse.SUPPRESS)
-
-    def format_help(self) -> str:
-        """Returns the complete help if it fits a screen, otherwise the most important parts of it."""
-        complete = self.format_all()
-        if complete.count("\n") <= SCREEN_LINES:
-            return complete
-        shorter = [self._format_short(examples) for examples in range(_MOST_EXAMPLES, 0, -1)]
-        return next((text for text in shorter if text.count("\n") <= SCREEN_LINES), shorter[-1])
-
-    def format_all(self) -> str:
-        """Returns the complete help."""
-        return super().format_help()
-
-    def _format_short(self, examples: int) -> str:
-        """Returns the help without the options of titled groups and without details, with some of the examples."""
-        formatter = self._get_formatter()
-        needed = [action for action in self._actions if action.required or not action.option_strings]
-        words = [" ".join((*action.option_strings[-1:], str(action.metavar))) for action in needed if action.required]
-        words += [f"[{action.metavar}]" for action in needed if not action.required]
-        formatter.add_usage(" ".join(("%(prog)s [options]", *words)), needed, [])
-        formatter.add_text(self.description)
-        more: list[str] = []
-        for group in self._action_groups:
-            names = [action.option_strings[-1] for action in group._group_actions if action.option_strings]
-            if names and group.title not in _BASIC_GROUPS:
-                more.append(
-                    f"  {group.title:<20}  {', '.join(names[:_MOST_NAMES])}{', ...' * (len(names) > _MOST_NAMES)}"
-                )
-                continue
-            formatter.start_section(group.title)
-            formatter.add_text(group.description)
-            formatter.add_arguments(group._group_actions)
-            formatter.end_section()
-        formatter.add_text(
-            "\n".join((f"more options ({self.prog} --help-all describes them):", *more)) if more else None
-        )
-        for part in without_details(self.epilog or "", examples):
-            formatter.add_text(part)
-        if not more:
-            formatter.add_text(f"all options and examples: {self.prog} --help-all")
-        return formatter.format_help()
-
-    def error(self, message: str) -> NoReturn:
-        """Ends with one line on standard error and exit code 2."""
-        self.exit(USAGE, f"{self.prog}: error: {message}; {self.prog} --help shows the options\n")
-
-    def _check_value(self, action: argparse.Action, value: object) -> None:
-        if action.choices is not None and value not in action.choices:
-            names = [str(each) for each in action.choices]
-            command = next((hint for words, hint in _WORDS.items() if value in words.split()), "")
-            hint = f"; write {command}" if command else did_you_mean(str(value), names)
-            raise argparse.ArgumentError(
-                action, f"{value!r} is not one of them{hint}; expected one of {', '.join(names)}"
-            )
-
-    def refuse(self, unknown: Sequence[str]) -> None:
-        """Ends with a usage error that names the unknown words, if there are any."""
-        if unknown:
-            hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
-
-
-class _HelpAll(argparse._HelpAction):
-    """Prints the complete help and ends."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        print(parser.format_all() if isinstance(parser, Parser) else parser.format_help(), end="")
-        parser.exit()
-
-
-class _ListNames(argparse._HelpAction):
-    """Ends with a usage error that says where names are listed: people try this option."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> NoReturn:
-        parser.error(f"{rest[-1]} is not an option; write {_LISTS}")
 
 
 @context_manager
@@ -142,17 +37,6 @@ def usage_errors(*kinds: type[Exception], option: str = "") -> Generator[None, N
         raise
     except kinds as error:
         raise UsageError(f"{option}{error}") from None
-
-
-def add_parser(
-    commands: Any, name: str, summary: str, description: str, epilog: str = "", **defaults: Callable[..., int]
-) -> Parser:
-    """Adds the parser of a command or of a part of it."""
-    parser: Parser = commands.add_parser(
-        name, help=summary, description=description, epilog=epilog, formatter_class=HelpText
-    )
-    parser.set_defaults(**defaults, parser=parser)
-    return parser
 
 
 def add_output(parser: argparse._ActionsContainer, picture: str) -> argparse._MutuallyExclusiveGroup:

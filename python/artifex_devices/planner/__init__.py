@@ -7,6 +7,7 @@ from artifex_devices.planner.failures import FailurePlan, PolicyOutcome, plan_fa
 from artifex_devices.planner.inference import InferencePlan, InferenceSeconds, plan_inference
 from artifex_devices.planner.profile import Profile, ProfileFit, fit_profile, read_profile
 from artifex_devices.planner.reshard import Copy, LowerBound, PlanStep, ReshardPlan, plan_reshard
+from artifex_devices.planner.search import suggest
 from artifex_devices.planner.step import (
     SearchSpace,
     StepCollective,
@@ -18,7 +19,6 @@ from artifex_devices.planner.step import (
     Suggestion,
     Suggestions,
     plan_step,
-    suggest,
 )
 from artifex_devices.planner.training import (
     Efficiency,
@@ -32,7 +32,6 @@ from artifex_devices.planner.training import (
     TrainingSuggestions,
     fit,
     plan_training,
-    suggest_training,
 )
 
 __all__ = [
@@ -78,6 +77,5 @@ __all__ = [
     "plan_training",
     "read_profile",
     "suggest",
-    "suggest_training",
 ]
 add_public_lookup(__name__)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from artifex_devices._base import html
@@ -70,3 +70,8 @@ class Report(html.NotebookText):
 def picked(value: object, *names: str) -> dict[str, object]:
     """Returns these attributes as a dict."""
     return {name: getattr(value, name) for name in names}
+
+
+def with_model(state: Mapping[str, object]) -> dict[str, object]:
+    """Returns the state of a pickled plan; the first pickles of version 0.1.0 have the model as `shape`."""
+    return {"model" if name == "shape" else name: value for name, value in state.items()}

@@ -185,7 +185,7 @@ TEST(TrainingSearch, RefusesImpossibleChoices) {
   space.offload_optimizer = {};
   space.top = 0;
   const std::string expected =
-      "suggest_training: tensor has 0, expected 1 to 2147483648; zero_shards has -1, expected 0 to 2147483648; zero has "
+      "suggest: tensor has 0, expected 1 to 2147483648; zero_shards has -1, expected 0 to 2147483648; zero has "
       "4, expected 0 to 3; recompute has no choices, expected 1 or more; offload_optimizer has no choices, expected 1 or "
       "more; context_method's overlap has 2, expected 0 to 1; recompute_parts has 0, expected above 0, at most 1; top is "
       "0, expected 1 or more; correct the choices";
@@ -198,7 +198,7 @@ TEST(TrainingSearch, RefusesImpossibleChoices) {
   Efficiency factors = ideal_efficiency();
   factors.factors[0].value = 0;
   EXPECT_EQ(message_of([&] { search_training(model, *cluster, space, factors, nullptr); }),
-            "suggest_training: matmul is 0, expected a number above 0, at most 1; correct the factors");
+            "suggest: matmul is 0, expected a number above 0, at most 1; correct the factors");
 }
 
 }  // namespace

@@ -8,11 +8,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from artifex_devices.command_line.cluster_argument import read_cluster
 from artifex_devices.command_line.console import UsageError
+from artifex_devices.command_line.plan.cluster_argument import read_cluster
 from oracle import check_pickle, check_refusal, require, text_of
 
-MODULES = ("artifex_devices.command_line.cluster_argument", "artifex_devices.cluster.presets", "shlex")
+MODULES = ("artifex_devices.command_line.plan.cluster_argument", "artifex_devices.cluster.presets", "shlex")
 _NODE = Path(__file__).resolve().parents[1] / "corpus" / "machine_xml" / "two_packages_two_memories.xml"
 _FOLDER = tempfile.mkdtemp(prefix="fuzz-")
 shutil.copy(_NODE, os.path.join(_FOLDER, "node.xml"))

@@ -12,7 +12,6 @@ from artifex_devices.planner import (
     plan_inference,
     plan_reshard,
     suggest,
-    suggest_training,
 )
 from artifex_devices.prefetch import prefetch_to_device
 from artifex_devices.testing import kill, run_processes, stall
@@ -31,7 +30,7 @@ def opened(*arguments, **options):
 
 def searched(**options):
     options = {"batch": 8, "sequence": 512, "tensor": 1, "pipeline": 1, "context": 1, "zero": 3, **options}
-    return suggest_training(LLAMA, NODE, progress=False, **options)
+    return suggest(LLAMA, NODE, progress=False, **options)
 
 
 def configured(**options):
@@ -65,7 +64,7 @@ TAKEN = {
     "bytes of a collective": (lambda n: plan_collective("all_gather", n, "chip", NODE), 0, 2**63),
     "top of a search": (lambda n: searched(top=n), 1, 1000),
     "largest tensor parallelism": (lambda n: searched(max_tensor=n), 1, 2**20),
-    "top of meshes": (lambda n: suggest(models.transformer(LLAMA, batch=8, sequence=64), NODE, n), 1, 1000),
+    "top of meshes": (lambda n: suggest(models.transformer(LLAMA, batch=8, sequence=64), NODE, top=n), 1, 1000),
     "recomputed layers": (lambda n: configured(recompute="full", recompute_layers=n), 0, INT),
     "stage of ZeRO": (lambda n: configured(zero=n), 0, 3),
     "imbalance of experts": (lambda n: configured(expert_imbalance=n), 1, None),

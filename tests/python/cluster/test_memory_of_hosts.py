@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 from artifex_devices import cluster, unpickle
-from artifex_devices.command_line.cluster_argument import read_cluster
+from artifex_devices.command_line.plan.cluster_argument import read_cluster
 
 GIB = 2**30
 

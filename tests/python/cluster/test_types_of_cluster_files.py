@@ -3,7 +3,7 @@
 
 import pytest
 from artifex_devices import cluster
-from artifex_devices.planner import suggest_training
+from artifex_devices.planner import suggest
 
 GOOD = {
     "chip": {
@@ -58,8 +58,8 @@ def test_values_of_other_types_are_named_with_their_lines(tmp_path, table, key, 
 def test_a_search_needs_the_memory_of_a_device(tmp_path):
     lab = cluster.from_toml(write(tmp_path / "lab.toml"))
     with pytest.raises(RuntimeError) as caught:
-        suggest_training("llama-2-7b", lab, batch=8, sequence=1024, progress=False)
+        suggest("llama-2-7b", lab, batch=8, sequence=1024, progress=False)
     assert str(caught.value) == (
-        f"suggest_training: the memory of a device of {lab.name} is not known; expected it in the cluster; give the "
+        f"suggest: the memory of a device of {lab.name} is not known; expected it in the cluster; give the "
         "cluster's chip its memory_bytes"
     )

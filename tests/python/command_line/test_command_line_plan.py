@@ -3,6 +3,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -168,7 +169,7 @@ def test_the_guide_shows_what_is_printed(capsys):
 def test_the_guide_has_all_options(capsys):
     page = (Path(__file__).parents[3] / "docs" / "how_to" / "command_line.md").read_text(encoding="utf-8")
     table = page.partition("| option | value |")[2].partition("\n\n")[0]
-    for action in ("mesh", "reshard", "collective", "step", "suggest", "train"):
+    for action in ("MODEL", "models", "clusters", "mesh", "reshard", "collective", "step"):
         with pytest.raises(SystemExit):
             main(["plan", action, "--help-all"])
         for option in set(re.findall(r"--[a-z]+(?:-[a-z]+)*", capsys.readouterr().out.partition("examples:")[0])):
@@ -241,8 +242,11 @@ def test_a_recorded_machine_becomes_nodes(shared_topologies, capsys):
     assert found(capsys, *words)["seconds"] == plan.seconds
 
 
-def test_this_machine_is_the_default_cluster(capsys):
-    assert found(capsys, "collective", "broadcast", "1GB", "slice")["cluster"] == cluster.this_machine().name
+def test_this_machine_is_a_cluster(capsys):
+    assert (
+        found(capsys, "collective", "broadcast", "1GB", "slice", "--cluster", "here")["cluster"]
+        == cluster.this_machine().name
+    )
 
 
 @pytest.mark.parametrize(
@@ -335,12 +339,12 @@ def test_invalid_collectives_and_options(capsys):
     assert "not an axis of the mesh with its bytes (did you mean data?)" in refused(capsys, *traffic, "dat=1GB")
     assert "data: expected bytes such as 4000000" in refused(capsys, *traffic, "data=many")
     with pytest.raises(SystemExit) as end:
-        main(["plan", "reshard", "float32[3]", "_", "_", "--mesh", "x=1", "--memory-limit", "lots"])
+        main(["plan", "reshard", "float32[3]", "_", "_", *V5E, "--mesh", "x=1", "--memory-limit", "lots"])
     assert end.value.code == 2
     assert "expected bytes such as 4000000" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("action", ["mesh", "reshard", "collective", "step", "suggest"])
+@pytest.mark.parametrize("action", ["mesh", "reshard", "collective", "step"])
 def test_help_has_examples_and_forms_of_clusters(action, capsys):
     with pytest.raises(SystemExit) as end:
         main(["plan", action, "--help-all"])
@@ -390,43 +394,38 @@ def test_a_step_that_does_not_fit_needs_attention(capsys):
     assert not json.loads(out)["fits"]
 
 
-def test_suggestions_are_those_of_python(capsys):
-    model = models.transformer("llama-2-7b", batch=64, sequence=4096)
-    pod = cluster.tpu("v5p", (4, 4, 4))
-    assert output_of(capsys, "suggest", *STEP, "--top", "2") == (0, f"{suggest(model, pod, 2)}\n", "")
-    words = ("--max-axes", "1", "--axes", "batch, mlp", "--no-overlap", "--quiet")
-    one = suggest(model, pod, max_axes=1, axes=("batch", "mlp"), overlap=False)
-    assert found(capsys, "suggest", *STEP, *words) == json.loads(one.to_json())
+# --- Lists ---
 
 
-def test_where_nothing_fits_attention_is_needed(capsys):
-    words = ("llama-2-70b", "--batch", "16", "--sequence", "4096", "--cluster", "tpu v5e 4x4", "--json")
-    code, out, err = output_of(capsys, "suggest", *words)
-    assert (code, err) == (1, "")
-    assert json.loads(out)["options"] == []
+def test_models_are_listed_with_their_ids(capsys):
+    rows = found(capsys, "models")["models"]
+    assert [row["name"] for row in rows] == list(models.SHAPES)
+    row = next(row for row in rows if row["name"] == "mixtral-8x7b")
+    shape = models.SHAPES["mixtral-8x7b"]
+    assert row == {
+        "name": "mixtral-8x7b",
+        "ids": ["mistralai/Mixtral-8x7B-v0.1"],
+        "parameters": 46_702_792_704,
+        "active_parameters": shape.parameters.active,
+        "source": shape.source,
+    }
+    code, out, err = output_of(capsys, "models")
+    assert (code, err) == (0, "")
+    assert re.search(r"^mixtral-8x7b +46,702,792,704 +12,879,925,248 +mistralai/Mixtral-8x7B-v0.1$", out, re.MULTILINE)
+    assert re.search(r"^llama-3-70b +70,553,706,496 +70,553,706,496 +meta-llama/Meta-Llama-3-70B$", out, re.MULTILINE)
 
 
-def test_changes_with_which_a_sharding_fits_are_named(capsys):
-    words = ("llama-3-70b", "--batch", "64", "--sequence", "4096", "--cluster", "tpu v5e 16x16")
-    code, out, err = output_of(capsys, "suggest", *words)
-    assert (code, err) == (1, "")
-    assert out.splitlines()[0].endswith("no sharding fits in memory; one fits with keep='layers' or with batch=55")
-    code, out, _ = output_of(capsys, "suggest", *words, "--json")
-    assert (code, json.loads(out)["fits_with"]) == (1, ["keep='layers'", "batch=55"])
-    assert found(capsys, "suggest", *words, "--keep", "layers")["fits_with"] == []
-
-
-def test_the_picture_of_suggestions_is_the_mesh_of_the_best(tmp_path, capsys):
-    best = suggest(models.transformer("llama-2-7b", batch=64, sequence=4096), cluster.tpu("v5p", (4, 4, 4)), 1).options[
-        0
-    ]
-    path = tmp_path / "mesh.svg"
-    assert output_of(capsys, "suggest", *STEP, "--quiet", "--svg", str(path)) == (0, "", "")
-    assert path.read_text() == render.placed_mesh_svg(best.mesh)
-    words = ("llama-2-70b", "--batch", "16", "--sequence", "4096", "--cluster", "tpu v5e 4x4", "--svg")
-    code, out, err = output_of(capsys, "suggest", *words)
-    assert (code, out) == (1, "")
-    assert "nothing fits in memory: there is no best option to draw" in err
+def test_chips_are_listed_with_a_cluster_that_has_them(capsys):
+    document = found(capsys, "clusters")
+    for row in document["clusters"]:
+        parts = cluster.from_text(row["text"]).parts
+        assert row["memory_bytes"] == parts["memory_bytes"][0]
+        assert row["peak_flops"] == {name: figure[0] for name, figure in parts["peak_flops"].items()}
+        assert set(row["sources"]) <= set(document["sources"])
+    assert {"8 x h100", "tpu v5e 4x4", "72 x gb200"} <= {row["text"] for row in document["clusters"]}
+    code, out, err = output_of(capsys, "clusters")
+    assert (code, err) == (0, "")
+    assert re.search(r"^8 x h100 .* 80.0 GiB +989 TFLOP/s bfloat16 ", out, re.MULTILINE)
 
 
 # --- This machine ---
@@ -451,6 +450,7 @@ def test_measured_rates_of_this_machine(measured, capsys):
     model = models.transformer("llama-2-7b", batch=chips, sequence=8, optimizer=None, dtype="float32")
     plan = plan_step(model, Mesh(np.array(here.devices()), ("x",)), {"batch": "x"})
     words = ("llama-2-7b", "--batch", str(chips), "--sequence", "8", "--forward", "--measured", "--rules", "batch=x")
+    words = (*words, "--cluster", "here")
     code, out, err = output_of(capsys, "step", *words, "--dtype", "float32", "--mesh", f"x={chips}", "--json")
     assert json.loads(out) == json.loads(plan.to_json())
     assert err == "artifex_devices plan: rates of this machine: read from the cache, 2026-11-22T16:00:00+00:00\n"
@@ -458,7 +458,7 @@ def test_measured_rates_of_this_machine(measured, capsys):
     assert (code, out) == (3, "")
     assert "only FLOP/s of float32 are measured: add --dtype float32" in err
     words = ("step", *STEP, *RULES, "--measured")
-    assert "--measured: --cluster is 'tpu v5p 4x4x4'; expected here or nothing" in refused(capsys, *words)
+    assert "--measured: --cluster is 'tpu v5p 4x4x4'; expected here, as only this machine" in refused(capsys, *words)
 
 
 # --- Models of files ---
@@ -478,21 +478,24 @@ def test_models_from_files(tmp_path, capsys):
     path.write_text(MINE)
     words = ("--batch", "64", "--sequence", "512", "--cluster", "tpu v5e 4x4")
     shape = models.TransformerShape("mine", 4, 1024, 4096, 8, 8, 128, 32000)
-    expected = suggest(models.transformer(shape, batch=64, sequence=512), cluster.tpu("v5e", (4, 4)))
-    assert output_of(capsys, "suggest", str(path), *words) == (0, f"{expected}\n", "")
+    expected = suggest(shape, "tpu v5e 4x4", batch=64, sequence=512)
+    assert output_of(capsys, str(path), *words) == (0, f"{expected}\n", "")
     path.write_text(MINE.replace("embed", "embd").replace("mlp = 4096", 'mlp = "wide"'))
-    text = refused(capsys, "suggest", str(path), *words)
+    text = refused(capsys, str(path), *words)
     assert "line 2: embd is not a key (did you mean embed?); line 3: mlp is 'wide'; expected an integer" in text
-    path.write_text(f'{MINE}\nsource = "a page"\n')
-    assert "source is not a key" in refused(capsys, "suggest", str(path), *words)
     assert "embed is missing" in text
+    path.write_text(f"{MINE}tied_embeddings = true\n")
+    tied = suggest(replace(shape, tied_embeddings=True), "tpu v5e 4x4", batch=64, sequence=512)
+    assert output_of(capsys, str(path), *words) == (0, f"{tied}\n", "")
+    path.write_text(f'{MINE}\nsource = "a page"\n')
+    assert "source is not a key" in refused(capsys, str(path), *words)
     path.write_text(MINE.replace("kv_heads = 8", "kv_heads = 3"))
-    assert "heads is 8, not a multiple of 3 kv_heads" in refused(capsys, "suggest", str(path), *words)
+    assert "heads is 8, not a multiple of 3 kv_heads" in refused(capsys, str(path), *words)
     assert "cannot be read: No such file or directory; expected a TOML file; correct the path" in refused(
-        capsys, "suggest", str(tmp_path / "none.toml"), *words
+        capsys, str(tmp_path / "none.toml"), *words
     )
     path.write_text(MINE + 'name = "a\\u001b[31mb"\n', encoding="utf-8-sig")
-    text = refused(capsys, "suggest", str(path), *words)
+    text = refused(capsys, str(path), *words)
     assert r"line 8: name is 'a\x1b[31mb'; expected characters that can be printed" in text
     assert "\x1b" not in text
 
@@ -502,9 +505,9 @@ def test_models_from_files(tmp_path, capsys):
     [
         (
             ("lama-2-7b", *STEP[1:], *RULES),
-            "not a published shape (did you mean llama-2-7b?); expected one of llama-2-7b",
+            "not a published model (did you mean llama-2-7b?); expected a name that `artifex_devices",
         ),
-        (("llam", *STEP[1:], *RULES), "'llam' is not a published shape (did you mean llama-2-7b?); expected one of"),
+        (("llam", *STEP[1:], *RULES), "'llam' is not a published model (did you mean llama-2-7b?); expected a name"),
         ((*STEP, *RULES, "--cache", "8"), "cache is 8 in a training step"),
         ((*STEP, *RULES[:3], "batch=dat"), "'batch' is sharded over 'dat' (did you mean data?), which the mesh"),
         ((*STEP, *RULES[:3], "bach=data"), "'bach' is not a logical axis of the model"),
@@ -516,14 +519,3 @@ def test_models_from_files(tmp_path, capsys):
 )
 def test_invalid_steps(words, says, capsys):
     assert says in refused(capsys, "step", *words)
-
-
-def test_invalid_suggestions(capsys):
-    assert "max_axes is 9; expected 1 to 4" in refused(capsys, "suggest", *STEP, "--max-axes", "9")
-    assert "'bach' (did you mean batch?)" in refused(capsys, "suggest", *STEP, "--axes", "bach")
-    code, out, err = output_of(capsys, "suggest", *STEP[:-2])
-    assert (code, out) == (3, "")
-    assert "memory bandwidth" in err
-    assert err.endswith(
-        "; for this machine add --measured, in Python cluster.this_machine(measured=measure_roofline())\n"
-    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`artifex_devices plan train`: the same numbers as from Python, each option, its pictures and its errors."""
+"""`artifex_devices plan MODEL`: the same numbers as from Python, each option, its pictures and its errors."""
 
 import dataclasses
 import json
@@ -14,8 +14,9 @@ from artifex_devices.planner import (
     Efficiency,
     TrainingChoice,
     TrainingConfig,
+    plan_failures,
     plan_training,
-    suggest_training,
+    suggest,
 )
 from artifex_devices.planner.training import config
 
@@ -24,6 +25,7 @@ GUIDE = (ROOT / "docs" / "how_to" / "plan_a_training_run.md").read_text(encoding
 NODES = cluster.dgx("h100", nodes=4)
 RUN = ("llama-2-7b", "--batch", "256", "--sequence", "4096", "--cluster", "dgx h100 nodes=4")
 FITS = (*RUN, "--zero", "3")
+DEFAULTS = (*RUN, "--tensor", "1")  # one configuration, all others as by default
 CONFIG = TrainingConfig(batch=256, sequence=4096)
 TOO_LARGE = ("llama-3.1-405b", "--batch", "8", "--sequence", "8192", "--cluster", "dgx h100")
 
@@ -31,7 +33,7 @@ TOO_LARGE = ("llama-3.1-405b", "--batch", "8", "--sequence", "8192", "--cluster"
 def output_of(capsys, *words):
     """Exit code, standard output and standard error."""
     try:
-        code = main(["plan", "train", *words])
+        code = main(["plan", *words])
     except SystemExit as end:
         code = end.code
     captured = capsys.readouterr()
@@ -103,7 +105,7 @@ OPTIONS = [
 @pytest.mark.parametrize(("words", "values"), OPTIONS, ids=[words for words, _ in OPTIONS])
 def test_each_option_is_a_field_of_the_configuration(words, values, capsys):
     plan = plan_training("llama-2-7b", NODES, TrainingConfig(batch=256, sequence=4096, **values))
-    code, out, err = output_of(capsys, *RUN, *words.split(), "--json")
+    code, out, err = output_of(capsys, *DEFAULTS, *words.split(), "--json")
     assert (code, err) == (0 if plan.fits else 1, "")
     assert json.loads(out) == json.loads(plan.to_json())
 
@@ -117,7 +119,7 @@ def test_experts_have_options(capsys):
 
 
 def test_every_field_has_an_option(capsys):
-    _, text, _ = output_of(capsys, "--help-all")
+    _, text, _ = output_of(capsys, "MODEL", "--help-all")
     options = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", text))
     for field in dataclasses.fields(TrainingConfig):
         name = field.name.replace("_", "-")
@@ -161,7 +163,7 @@ def test_measured_seconds_and_factors(capsys):
 
 
 def test_a_plan_that_does_not_fit_names_single_changes_that_do(capsys):
-    document = document_of(capsys, *RUN, code=1)
+    document = document_of(capsys, *DEFAULTS, code=1)
     assert document["memory"]["fits"] is False
     assert document["ways_out"] == []
     assert {"zero": 1} in [each["changes"] for each in document["fits_with"]]
@@ -170,7 +172,7 @@ def test_a_plan_that_does_not_fit_names_single_changes_that_do(capsys):
         assert (changed.fits, changed.memory, changed.seconds) == (True, each["memory"], each["seconds"])
     seconds = [each["seconds"] for each in document["fits_with"]]
     assert seconds == sorted(seconds)
-    code, out, err = output_of(capsys, *RUN)
+    code, out, err = output_of(capsys, *DEFAULTS)
     assert (code, err) == (1, "")
     assert "does not fit" in out
     assert re.search(r"^  fits with  .*GiB.*\(model\)$", out, re.MULTILINE)
@@ -179,7 +181,7 @@ def test_a_plan_that_does_not_fit_names_single_changes_that_do(capsys):
 
 def test_where_one_change_is_not_enough_a_search_finds_some(capsys):
     words = ("llama-3.1-405b", "--batch", "512", "--sequence", "8192", "--cluster", "dgx h100 nodes=64")
-    document = document_of(capsys, *words, "--optimizer", "adam", code=1)
+    document = document_of(capsys, *words, "--optimizer", "adam", "--tensor", "1", code=1)
     assert 1 <= len(document["fits_with"]) <= 3
     base = TrainingConfig(batch=512, sequence=8192, optimizer="adam")
     for each in document["fits_with"]:
@@ -189,25 +191,25 @@ def test_where_one_change_is_not_enough_a_search_finds_some(capsys):
 
 
 def test_where_nothing_fits_the_cluster_that_would_is_named(capsys):
-    document = document_of(capsys, *TOO_LARGE, code=1)
+    document = document_of(capsys, *TOO_LARGE, "--tensor", "1", code=1)
     assert document["fits_with"] == []
     assert [text for text in document["ways_out"] if re.fullmatch(r"it fits on \d+ devices", text)]
-    assert "it fits on" in output_of(capsys, *TOO_LARGE)[1]
+    assert "it fits on" in output_of(capsys, *TOO_LARGE, "--tensor", "1")[1]
 
 
 # --- The search ---
 
 
 def test_a_search_is_that_of_python(capsys):
-    found = suggest_training("llama-2-7b", NODES, batch=256, sequence=4096, progress=False)
-    assert output_of(capsys, *RUN, "--search") == (0, f"{found}\n", "")
-    assert document_of(capsys, *RUN, "--search", "--quiet") == json.loads(found.to_json())
+    found = suggest("llama-2-7b", NODES, batch=256, sequence=4096, progress=False)
+    assert output_of(capsys, *RUN) == (0, f"{found}\n", "")
+    assert document_of(capsys, *RUN, "--quiet") == json.loads(found.to_json())
 
 
 def test_options_pin_fields_or_give_their_choices(capsys):
-    words = "--search --tensor 2,4 --zero 1 --recompute none,full --top 2 --max-tensor 4 --memory-headroom 0.2"
+    words = "--tensor 2,4 --zero 1 --recompute none,full --top 2 --max-tensor 4 --memory-headroom 0.2"
     document = document_of(capsys, *RUN, *words.split(), "--device-counts", "32,16", "--optimizer", "adam")
-    found = suggest_training(
+    found = suggest(
         "llama-2-7b", NODES, batch=256, sequence=4096, tensor=[2, 4], zero=1, recompute=["none", "full"], top=2,
         max_tensor=4, memory_headroom=0.2, device_counts=[32, 16], optimizer="adam", progress=False,
     )  # fmt: skip
@@ -219,7 +221,7 @@ def test_options_pin_fields_or_give_their_choices(capsys):
 
 def test_the_table_of_a_search_has_80_columns(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    code, out, _ = output_of(capsys, *RUN, "--search", "--device-counts", "32")
+    code, out, _ = output_of(capsys, *RUN, "--device-counts", "32")
     assert code == 0
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -230,11 +232,11 @@ def test_the_table_of_a_search_has_80_columns(capsys, monkeypatch):
 
 
 def test_a_search_in_which_nothing_fits_needs_attention(capsys):
-    document = document_of(capsys, *TOO_LARGE, "--search", code=1)
+    document = document_of(capsys, *TOO_LARGE, code=1)
     assert (document["options"], document["front"]) == ([], [])
     assert document["nearest"]
     assert document["ways_out"]
-    code, out, err = output_of(capsys, *TOO_LARGE, "--search")
+    code, out, err = output_of(capsys, *TOO_LARGE)
     assert (code, err) == (1, "")
     assert "nothing fits; the nearest are below" in out
     assert "fits with" in out
@@ -247,6 +249,62 @@ def test_a_search_without_consistent_combinations_reports_it(capsys):
     assert "no combination divides the batch, the layers and the cluster" in out
     assert "no combination divides the batch" in refused(capsys, *RUN, *words, "--code", "jax")
     assert "no combination divides the batch" in refused(capsys, *RUN, *words, "--svg")
+
+
+# --- One configuration, or a search ---
+
+
+@pytest.mark.parametrize("words", ["--zero 3", "--zero=3 --tp 1", "--dp 32 --zero 3", "--zero 3 --pp 1 --cp 1 --ep 1"])
+def test_a_searched_field_with_one_value_describes_one_configuration(words, capsys):
+    plan = plan_training("llama-2-7b", NODES, batch=256, sequence=4096, zero=3)
+    assert document_of(capsys, *RUN, *words.split()) == json.loads(plan.to_json())
+
+
+@pytest.mark.parametrize(
+    ("words", "pinned"),
+    [
+        ("--tensor 2,4 --zero 1", {"tensor": [2, 4], "zero": 1}),
+        ("--tensor 4 --search", {"tensor": 4}),
+        ("--dtype float8", {"dtype": "float8"}),  # which a search does not choose
+        ("--optimizer adam,sgd --zero 1", {"optimizer": ["adam", "sgd"], "zero": 1}),
+    ],
+)
+def test_a_list_or_a_choice_that_is_left_is_searched(words, pinned, capsys):
+    found = suggest("llama-2-7b", NODES, batch=256, sequence=4096, progress=False, **pinned)
+    assert document_of(capsys, *RUN, *words.split()) == json.loads(found.to_json())
+
+
+def test_options_may_stand_before_the_model(capsys):
+    assert output_of(capsys, *FITS[1:], FITS[0]) == output_of(capsys, *FITS)
+
+
+def test_models_are_known_by_their_id_on_the_hub(capsys):
+    by_id = document_of(capsys, "meta-llama/Llama-2-7b-hf", *FITS[1:])
+    assert by_id == document_of(capsys, *FITS)
+    text = refused(capsys, "meta-llama/Llama-9-7b", *FITS[1:])
+    assert "is an id that is not known here" in text
+    assert "models.from_transformers('meta-llama/Llama-9-7b')" in text
+
+
+def test_a_file_with_the_name_of_a_command_is_given_by_its_path(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").write_text(json.dumps({"model_type": "llama", "num_hidden_layers": 2}), encoding="utf-8")
+    assert document_of(capsys, "./models", *FITS[1:])["model"] == "llama"
+
+
+def test_failures_are_planned_below_the_plan(capsys):
+    words = ("--failures", "--mtbf-hours", "100", "--save-seconds", "30", "--restart-seconds", "600", "--runs", "20")
+    plan = plan_training("llama-2-7b", NODES, CONFIG.replaced(zero=3))
+    drill = plan_failures(plan, mtbf_hours=100, save_seconds=30, restart_seconds=600, runs=20)
+    assert output_of(capsys, *FITS, *words) == (0, f"{plan}\n\n{drill}\n", "")
+    document, own = document_of(capsys, *FITS, *words), json.loads(drill.to_json())
+    failures = document.pop("failures")
+    assert document == json.loads(plan.to_json())
+    assert failures == {name: own[name] for name in failures}
+    assert set(own) - set(failures) == {"format", "kind", "model", "cluster", "devices", "sources"}
+    best = suggest("llama-2-7b", NODES, batch=256, sequence=4096, progress=False).best.plan
+    drill = plan_failures(best, mtbf_hours=100, save_seconds=30, restart_seconds=600, runs=20)
+    assert document_of(capsys, *RUN, *words)["failures"]["useful"] == drill.useful
 
 
 # --- Code and pictures ---
@@ -262,12 +320,12 @@ def test_code_is_that_of_the_choice(kind, capsys):
         "maxtext": "to_maxtext_flags",
     }
     assert output_of(capsys, *FITS, "--code", kind) == (0, getattr(TrainingChoice(plan), names[kind])(), "")
-    best = suggest_training("llama-2-7b", NODES, batch=256, sequence=4096, progress=False).best
-    assert output_of(capsys, *RUN, "--search", "--code", kind) == (0, getattr(best, names[kind])(), "")
+    best = suggest("llama-2-7b", NODES, batch=256, sequence=4096, progress=False).best
+    assert output_of(capsys, *RUN, "--code", kind) == (0, getattr(best, names[kind])(), "")
 
 
 def test_code_of_a_plan_that_does_not_fit_is_written_with_a_warning(capsys):
-    code, out, err = output_of(capsys, *RUN, "--code", "megatron")
+    code, out, err = output_of(capsys, *DEFAULTS, "--code", "megatron")
     assert code == 1
     assert out.startswith("--num-layers 32")
     assert err == "artifex_devices plan: it does not fit in memory; omit --code to see what fits\n"
@@ -295,13 +353,13 @@ def test_a_folder_gets_all_pictures(tmp_path, capsys):
 
 
 def test_pictures_of_a_search_are_the_front_and_those_of_the_best(tmp_path, capsys):
-    found = suggest_training("llama-2-7b", NODES, batch=256, sequence=4096, progress=False)
-    code, front, problems = output_of(capsys, *RUN, "--search", "--svg")
+    found = suggest("llama-2-7b", NODES, batch=256, sequence=4096, progress=False)
+    code, front, problems = output_of(capsys, *RUN, "--svg")
     assert (code, problems) == (0, "")
     axes = found.plot()
     assert front.startswith("<?xml")
     assert all(f">{label}</text>" in front for label in (axes.get_xlabel(), axes.get_ylabel()))
-    assert output_of(capsys, *RUN, "--search", "--svg", str(tmp_path)) == (0, "", "")
+    assert output_of(capsys, *RUN, "--svg", str(tmp_path)) == (0, "", "")
     assert (tmp_path / "front.svg").read_text(encoding="utf-8") == front
     assert (tmp_path / "memory.svg").read_text(encoding="utf-8") == found.best.plan.to_svg("memory")
     assert len(list(tmp_path.iterdir())) == 4
@@ -309,7 +367,7 @@ def test_pictures_of_a_search_are_the_front_and_those_of_the_best(tmp_path, caps
 
 def test_a_picture_of_what_does_not_fit_is_written_with_a_warning(tmp_path, capsys):
     path = tmp_path / "memory.svg"
-    code, out, err = output_of(capsys, *RUN, "--svg", str(path), "--picture", "memory")
+    code, out, err = output_of(capsys, *DEFAULTS, "--svg", str(path), "--picture", "memory")
     assert (code, out) == (1, "")
     assert err == "artifex_devices plan: it does not fit in memory; omit --svg to see what fits\n"
     assert "memory of a device" in path.read_text(encoding="utf-8")
@@ -347,10 +405,8 @@ def test_a_toml_file_is_a_model(tmp_path, capsys):
     [
         ("--tensor 3", "tensor 3 x context 1 x pipeline 1 = 3 does not divide 32 devices"),
         ("--tensor 64 --cluster 'dgx h100 nodes=8'", "tensor is 64, expected a divisor of the number of heads, 32"),
-        ("--tensor 0", "--tensor: expected a whole number from 1 on, got '0'"),
-        ("--tensor 1,x", "--tensor: expected a whole number from 1 on, got 'x'"),
-        ("--tensor 1,2", "--tensor: 1,2 are 2 values; expected one, or --search; add --search"),
-        ("--recompute none,full", "--recompute: none,full are 2 values"),
+        ("--tensor 0", "--tensor/--tp: expected a whole number from 1 on, got '0'"),
+        ("--tensor 1,x", "--tensor/--tp: expected a whole number from 1 on, got 'x'"),
         (
             "--recompute ful",
             "--recompute: 'ful' is not one of them (did you mean full?); expected one of none, selective",
@@ -375,28 +431,35 @@ def test_a_toml_file_is_a_model(tmp_path, capsys):
         ("--factor matmul=2", "matmul"),
         ("--factor matmul=x", "--factor: expected a number, got 'x'"),
         ("--efficiency fited", "'fited' is not one of them (did you mean fitted?)"),
-        ("--measured-step 0", "measured is 0.0; expected a finite number above 0"),
-        ("--measured-step nan", "measured is nan"),
-        ("--batch 7", "data x microbatch is 32, expected a divisor of the batch, 7"),
+        ("--tensor 1 --measured-step 0", "measured is 0.0; expected a finite number above 0"),
+        ("--tensor 1 --measured-step nan", "measured is nan"),
+        ("--batch 7 --tensor 1", "data x microbatch is 32, expected a divisor of the batch, 7"),
         ("--tensro 2", "unrecognized arguments: --tensro 2 (did you mean --tensor?)"),
-        ("--top 3", "--top needs --search; add it"),
-        ("--max-tensor 3", "--max-tensor needs --search"),
-        ("--memory-headroom 0.2", "--memory-headroom needs --search"),
-        ("--device-counts 8", "--device-counts needs --search"),
-        ("--search --data 4", "--data describes one configuration; it cannot be used with --search"),
-        ("--search --measured-step 1", "--measured-step describes one configuration"),
-        ("--search --memory-headroom 1", "memory_headroom is 1.0; expected 0 to below 1"),
-        ("--search --device-counts 64", "device_counts is 64"),
-        ("--search --top 1001", "top is 1001"),
+        ("--tensor 1 --top 3", "--top needs a search; the options describe one configuration; add --search"),
+        ("--zero 1 --max-tensor 3", "--max-tensor needs a search"),
+        ("--zero 1 --memory-headroom 0.2", "--memory-headroom needs a search"),
+        ("--zero 1 --device-counts 8", "--device-counts needs a search"),
+        ("--search --data 4", "--data is for one configuration, and the options leave a choice; leave out --search"),
+        (
+            "--measured-step 1",
+            "--measured-step is for one configuration, and the options leave a choice; describe it",
+        ),
+        ("--memory-headroom 1", "memory_headroom is 1.0; expected 0 to below 1"),
+        ("--device-counts 64", "device_counts is 64"),
+        ("--top 1001", "top is 1001"),
         ("--picture memory", "--picture chooses the picture of one configuration; it needs --svg FILE"),
-        ("--search --svg --picture memory", "--picture chooses the picture of one configuration"),
+        ("--svg --picture memory", "--picture chooses the picture of one configuration"),
         ("--svg --picture memry", "'memry' is not one of them (did you mean memory?)"),
         ("--code megatorn", "'megatorn' is not one of them (did you mean megatron?)"),
         ("--code jax --json", "not allowed with argument"),
         ("--svg --json", "not allowed with argument"),
         ("--svg /no/such/folder/a.svg", "'/no/such/folder/a.svg' cannot be written"),
         ("--svg /no/such/folder/", "--svg: '/no/such/folder/' cannot be created"),
-        ("--measured", "--measured: --cluster is 'dgx h100 nodes=4'; expected here or nothing"),
+        ("--measured", "--measured: --cluster is 'dgx h100 nodes=4'; expected here, as only this machine"),
+        ("--spares 2", "--spares needs --failures; add it"),
+        ("--failures", "--failures needs the seconds of a restart; add --restart-seconds 600"),
+        ("--failures --restart-seconds 600", "neither of mtbf_hours and failure_rate given"),
+        ("--failures --restart-seconds 600 --code jax", "--failures prints a table; it cannot be used with --code"),
     ],
 )
 def test_wrong_options_are_one_error(words, says, capsys):
@@ -417,15 +480,30 @@ def test_other_units_of_sequences_are_refused(text, capsys):
 
 
 def test_wrong_models_and_clusters_are_one_error(capsys):
-    assert "'lama-2-7b' is not a published shape (did you mean llama-2-7b?)" in refused(capsys, "lama-2-7b", *RUN[1:])
+    assert "'lama-2-7b' is not a published model (did you mean llama-2-7b?)" in refused(capsys, "lama-2-7b", *RUN[1:])
     assert "write '1 x h100' or '8 x h100'" in refused(capsys, *RUN[:-1], "h100")
 
 
 def test_a_cluster_without_rates_fails(capsys):
-    code, out, err = output_of(capsys, *RUN[:-2])  # this machine, whose rates are not measured
+    code, out, err = output_of(capsys, *RUN[:-1], "here", "--zero", "3")  # whose rates are not measured
     assert (code, out) == (3, "")
     assert "is not known" in err
     assert "for this machine add --measured" in err
+
+
+def test_a_missing_cluster_is_asked_for(capsys):
+    text = refused(capsys, *RUN[:-2])
+    assert 'required: --cluster; write artifex_devices plan llama-3-70b --cluster "64 x h100" --batch' in text
+
+
+@pytest.mark.parametrize("former", ["suggest", "train"])
+def test_former_commands_name_the_new_spelling(former, capsys):
+    text = refused(capsys, former, *FITS)
+    assert f"{former} is no longer a word of the command; leave it out: artifex_devices plan llama-2-7b --batch" in text
+
+
+def test_mistyped_commands_are_no_models(capsys):
+    assert "'colective' is not a command (did you mean collective?)" in refused(capsys, "colective", "--json")
 
 
 # --- The guide ---

@@ -10,33 +10,21 @@ PLANS = [
     ("reshard", "float32[4096,4096]", "row,_", "_,row", *SLICE),
     ("collective", "all_gather", "1GB", "row", *SLICE),
     ("step", "llama-2-7b", "--batch", "64", "--sequence", "4096", *SLICE, "--rules", "batch=row,mlp=column"),
-    ("suggest", "llama-2-7b", "--batch", "16", "--sequence", "1024", "--cluster", "tpu v5e 4x4", "--axes", "batch,mlp"),
-    (
-        "suggest",
-        "llama-3-70b",
-        "--batch",
-        "16",
-        "--sequence",
-        "1024",
-        "--cluster",
-        "tpu v5e 4x4",
-        "--axes",
-        "batch,mlp",
-    ),
 ]
 RUN = ("llama-2-7b", "--batch", "64", "--sequence", "2048", "--cluster", "tpu v5e 4x4")
 TRAINING = [
-    ("train", *RUN, "--zero", "3"),
-    ("train", *RUN),  # does not fit
-    ("train", *RUN, "--search"),
-    ("train", "llama-3.1-405b", *RUN[1:], "--search"),  # nothing fits
+    (*RUN, "--zero", "3"),
+    (*RUN, "--tensor", "1"),  # does not fit
+    RUN,
+    (*RUN, "--zero", "3", "--failures", "--mtbf-hours", "3", "--save-seconds", "30", "--restart-seconds", "600"),
+    ("llama-3.1-405b", *RUN[1:]),  # nothing fits
 ]
 WORDS = [
     ("info",),
     ("topology",),
     ("doctor", "--no-measure"),
     ("batch", "recommend"),
-    *(("plan", *plan) for plan in (*PLANS, *TRAINING)),
+    *(("plan", *plan) for plan in (*PLANS, *TRAINING, ("models",), ("clusters",))),
 ]
 
 
@@ -54,7 +42,8 @@ def test_lines_fit_the_terminal(words, width, capsys, monkeypatch):
     assert too_wide(capsys.readouterr().out, width) == []
 
 
-HELPED = [(name,) for name in COMMANDS] + [("plan", plan[0]) for plan in (*PLANS[:5], TRAINING[0])]
+PARTS = (*(plan[0] for plan in PLANS), "MODEL", "models", "clusters")
+HELPED = [(name,) for name in COMMANDS] + [("plan", part) for part in PARTS]
 
 
 @pytest.mark.parametrize("words", [(), *HELPED], ids=" ".join)
@@ -90,13 +79,13 @@ def test_help_fits_a_screen_and_help_all_has_every_option(words, capsys, monkeyp
 def test_the_short_help_of_a_training_plan_names_groups_of_options(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
-        main(["plan", "train", "--help"])
+        main(["plan", "MODEL", "--help"])
     text = capsys.readouterr().out
-    assert "usage: artifex_devices plan train [options] MODEL --batch N --sequence N\n" in text
+    assert "usage: artifex_devices plan MODEL --cluster TEXT --batch N --sequence N [options]\n" in text
     assert "  search                --search, --top, --max-tensor, --memory-headroom, ...\n" in text
     assert "--zero-shards" not in text
     with pytest.raises(SystemExit):
-        main(["plan", "train", "--help-all"])
+        main(["plan", "MODEL", "--help-all"])
     text = capsys.readouterr().out
     assert "--zero-shards N" in text
     assert "\nclusters:\n" in text

@@ -234,10 +234,14 @@ MEMBERS = [
     ("ad.checkpoint.Manager('c').__enter__().all_steps()", WORKS),
 ]
 COMMANDS = [
-    ("command('plan --list-models')", "--list-models is not an option; write artifex_devices plan suggest --help-all"),
-    ("command('plan train --list-models')", "write artifex_devices plan suggest --help-all"),
-    ("command('--list-clusters')", "write artifex_devices plan suggest --help-all"),
-    ("command('list-models')", "write artifex_devices plan suggest --help-all"),
+    ("command('plan model')", "'model' is not a command (did you mean models?)"),
+    ("command('list-models')", "write artifex_devices plan models"),
+    ("command('clusters')", "write artifex_devices plan clusters"),
+    ("command('plan suggest llama-2-7b')", "leave it out: artifex_devices plan llama-2-7b"),
+    (
+        "planner.suggest_training('llama-2-7b')",
+        "write planner.suggest('llama-3-70b', '64 x h100', batch=512, sequence=8192)",
+    ),
     ("command('run script.py')", "write JAX_NUM_CPU_DEVICES=8 python script.py, or mpiexec -n 2 python script.py"),
 ]
 OTHERS = [
@@ -257,7 +261,8 @@ OTHERS = [
     ("ad.checkpoint.load('c')", "write ad.checkpoint.restore(folder)"),
     ("ad.checkpoint.CheckpointManager('c')", "write ad.checkpoint.Manager(folder, max_to_keep=3)"),
     ("models.llama_2_7b", "write ad.models.transformer('llama-2-7b', batch=64, sequence=4096)"),
-    ("planner.suggest('llama-2-7b', None)", "write models.transformer('llama-2-7b', batch=64, sequence=4096)"),
+    ("planner.suggest('llama-2-7b', None)", "expected a Cluster or a text that describes one; write '64 x h100'"),
+    ("planner.suggest('llama-2-7b', '8 x h100')", "write batch=512, sequence=8192"),
 ]
 ROWS = [*MESHES, *PLACES, *ARRAYS, *PROGRAMS, *NAMES, *IMPORTS, *ARGUMENTS, *MEMBERS, *COMMANDS, *OTHERS]
 

@@ -18,7 +18,7 @@ from artifex_devices.planner import (
     plan_reshard,
     plan_step,
     plan_training,
-    suggest_training,
+    suggest,
 )
 from artifex_devices.sharding import Mesh, NamedSharding
 from artifex_devices.sharding import PartitionSpec as P
@@ -44,7 +44,7 @@ def check(value: Any, described: dict[str, Any], *, given: tuple[str, ...] = (),
 
 def test_training(monkeypatch):
     plan, found = recorded(monkeypatch, "plan_training", lambda: plan_training(SHAPE, NODE, CONFIG))
-    check(plan, found, given=("shape", "cluster", "config", "efficiency", "measured"))
+    check(plan, found, given=("model", "cluster", "config", "efficiency", "measured"))
     check(plan.stages[0], found["stages"][0])
     check(plan.expected, found["expected"])
     check(SHAPE.parameters, _planner.shape_parameters(vars(SHAPE)))
@@ -53,7 +53,7 @@ def test_training(monkeypatch):
 def test_inference(monkeypatch):
     call = lambda: plan_inference(SHAPE, NODE, batch=8, prompt=128, output=64, tensor=8)  # noqa: E731
     plan, found = recorded(monkeypatch, "plan_inference", call)
-    given = ("shape", "cluster", "efficiency", "tensor", "pipeline", "expert", "batch", "prompt", "output")
+    given = ("model", "cluster", "efficiency", "tensor", "pipeline", "expert", "batch", "prompt", "output")
     check(plan, found, given=given)
     check(plan.expected, found["expected"])
 
@@ -92,7 +92,7 @@ def test_reshard(monkeypatch):
 
 
 def test_search(monkeypatch):
-    call = lambda: suggest_training(SHAPE, NODE, batch=64, sequence=4096, top=1, progress=False)  # noqa: E731
+    call = lambda: suggest(SHAPE, NODE, batch=64, sequence=4096, top=1, progress=False)  # noqa: E731
     suggestions, found = recorded(monkeypatch, "search_training", call)
     lists = ("options", "front", "nearest")
     check(suggestions.space, found, given=("choices", "max_tensor", "memory_limit"), renamed=lists)

@@ -3,6 +3,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,16 +38,13 @@ def test_the_page_has_the_table():
 
 
 def test_shapes_of_the_package_equal_their_configs():
-    pairs = {
-        "llama-2-7b": "meta-llama/Llama-2-7b-hf", "llama-2-13b": "meta-llama/Llama-2-13b-hf",
-        "llama-2-70b": "meta-llama/Llama-2-70b-hf", "llama-3-8b": "meta-llama/Meta-Llama-3-8B",
-        "llama-3-70b": "meta-llama/Meta-Llama-3-70B", "llama-3.1-405b": "meta-llama/Llama-3.1-405B",
-        "mixtral-8x7b": "mistralai/Mixtral-8x7B-v0.1", "deepseek-v3": "deepseek-ai/DeepSeek-V3",
-    }  # fmt: skip
-    assert set(pairs) == set(models.SHAPES)
-    for ours, theirs in pairs.items():
-        shape = vars(models.from_hf_config(BY_NAME[theirs]["config"], name=ours))
-        assert shape | {"source": ""} == vars(models.SHAPES[ours]) | {"source": ""}
+    for model in DATA["models"]:
+        shape = models.SHAPES[models.HUB_IDS[model["name"]]]
+        read = models.from_hf_config(model["config"], name=shape.name)
+        assert replace(read, source="", notes=()) == replace(shape, source="", notes=())
+        assert shape.source.endswith(f"config.json of {model['name']}") or "arXiv:" in shape.source
+    assert {models.HUB_IDS[model["name"]] for model in DATA["models"]} == set(models.SHAPES)
+    assert set(models.HUB_IDS.values()) == set(models.SHAPES)
 
 
 def test_active_parameters_and_prediction_layers_of_deepseek_v3():

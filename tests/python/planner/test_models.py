@@ -26,11 +26,7 @@ def test_parameters_are_as_many_as_published(name, parameters):
 
 
 def test_every_shape_has_its_source():
-    assert set(models.SHAPES) == {
-        "llama-2-7b", "llama-2-13b", "llama-2-70b", "llama-3-8b", "llama-3-70b", "llama-3.1-405b", "mixtral-8x7b",
-        "deepseek-v3",
-    }  # fmt: skip
-    assert all("arXiv:" in shape.source and "config.json" in shape.source for shape in models.SHAPES.values())
+    assert all("config.json of " in shape.source for shape in models.SHAPES.values())
 
 
 def test_kept_tensors_decide_what_is_recomputed():
@@ -100,9 +96,9 @@ def test_custom_shapes():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match=r"shape is 'gpt'; expected one of llama-2-7b, .*give a TransformerShape"):
+    with pytest.raises(ValueError, match=r"shape 'gpt' is not a published model \(did you mean gpt2\?\)"):
         models.transformer("gpt", batch=1, sequence=1)
-    with pytest.raises(TypeError, match=r"shape is 7 \(int\); expected a name or a TransformerShape"):
+    with pytest.raises(TypeError, match=r"shape is 7 \(int\); expected a name, an id on the Hugging Face Hub"):
         models.transformer(7, batch=1, sequence=1)
     with pytest.raises(ValueError, match=r"batch is 0, sequence is 1\.5; expected ints of 1 or more"):
         models.transformer("llama-2-7b", batch=0, sequence=1.5)
@@ -142,7 +138,7 @@ MOE = {"embed": 8, "mlp": 8, "experts": 4, "experts_per_token": 2, "layers": 1, 
         (lambda: models.transformer(**MIXTRAL, capacity_factor=float("inf")), ValueError, "capacity_factor is inf"),
         (lambda: models.transformer(**MIXTRAL, capacity_factor=10**400), ValueError, "capacity_factor is 10"),
         (lambda: models.transformer(**LLAMA | {"shape": "lama-2-7b"}), ValueError,
-         r"shape is 'lama-2-7b' \(did you mean llama-2-7b\?\); expected one of"),
+         r"shape 'lama-2-7b' is not a published model \(did you mean llama-2-7b\?\); .* write 'llama-2-7b'$"),
         (lambda: models.mlp(embed=1, mlp=1, layers=1, tokens=2**62), ValueError,
          r"ints of 1 or more, below 2\*\*62; co"),
         (lambda: models.moe(**MOE | {"experts": 0}), ValueError,

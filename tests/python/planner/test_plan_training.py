@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""plan_training, suggest_training and plan_inference: figures of publications, texts, pictures, code."""
+"""plan_training, suggest and plan_inference: figures of publications, texts, pictures, code."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from artifex_devices.planner import (
     TrainingConfig,
     plan_inference,
     plan_training,
-    suggest_training,
+    suggest,
 )
 from artifex_devices.planner.training import space
 
@@ -196,7 +196,7 @@ def test_replaced_factors_are_given_and_change_the_plan():
 
 
 def test_suggestions_fit_and_are_fastest_first():
-    found = suggest_training("llama-2-7b", NODES, batch=64, sequence=4096, progress=False)
+    found = suggest("llama-2-7b", NODES, batch=64, sequence=4096, progress=False)
     seconds = [choice.plan.seconds for choice in found.options]
     assert seconds == sorted(seconds)
     assert all(choice.plan.memory <= found.space.memory_limit for choice in found.options)
@@ -217,22 +217,22 @@ def test_progress_of_a_search_counts_each_number_of_devices(monkeypatch):
         yield reports.append
 
     monkeypatch.setattr(space, "progress_bar", bar)
-    suggest_training("llama-2-7b", NODES, batch=64, sequence=4096, zero=1, recompute="none", device_counts=[16, 8, 4])
+    suggest("llama-2-7b", NODES, batch=64, sequence=4096, zero=1, recompute="none", device_counts=[16, 8, 4])
     ((what, total, is_wanted, reports),) = bars
-    assert (what, is_wanted) == ("suggest_training", True)
+    assert (what, is_wanted) == ("suggest", True)
     assert reports == sorted(reports)
     assert 0 <= reports[0] < total // 3
     assert 2 * total // 3 <= reports[-1] <= total
 
 
 def test_pinned_fields_are_kept():
-    found = suggest_training("llama-2-7b", NODES, batch=64, sequence=4096, tensor=4, zero=[0, 1], optimizer="adam")
+    found = suggest("llama-2-7b", NODES, batch=64, sequence=4096, tensor=4, zero=[0, 1], optimizer="adam")
     assert all(choice.config.tensor == 4 and choice.config.zero < 2 for choice in found.options)
     assert found.best.config.optimizer == "adam"
 
 
 def test_nothing_fits_and_the_text_says_what_would():
-    found = suggest_training("llama-3.1-405b", cluster.dgx("h100"), batch=8, sequence=8192, progress=False)
+    found = suggest("llama-3.1-405b", cluster.dgx("h100"), batch=8, sequence=8192, progress=False)
     assert found.options == ()
     assert found.nearest
     assert any("devices" in text for text in found.ways_out)
@@ -240,7 +240,7 @@ def test_nothing_fits_and_the_text_says_what_would():
 
 
 def test_choices_are_code():
-    best = suggest_training("llama-2-7b", NODES, batch=64, sequence=4096, tensor=2, pipeline=2, progress=False).best
+    best = suggest("llama-2-7b", NODES, batch=64, sequence=4096, tensor=2, pipeline=2, progress=False).best
     compile(best.to_jax_code(), "jax", "exec")
     code = best.to_mesh_code().replace(
         "import artifex_devices as ad", "import artifex_devices as ad; world = ad.simulate(16)"

@@ -54,7 +54,7 @@ def trace(seconds, idle=0.0, hidden=0.0):
 
 def expected(plan, efficiency):
     """Seconds of each kind with these factors."""
-    start = plan_training(plan.shape, plan.cluster, plan.config, efficiency=efficiency)
+    start = plan_training(plan.model, plan.cluster, plan.config, efficiency=efficiency)
     anything = read_profile(trace({"products": 1.0}), steps=1)
     return dict(fit_profile(start, anything).before)
 

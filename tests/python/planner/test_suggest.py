@@ -123,9 +123,9 @@ EXPERTS = models.transformer(
 def test_the_search_is_exhaustive(model, dims, wraps, memory, most, axes, overlap, tmp_path):
     pod = lab(tmp_path, dims, wraps, memory)
     ranked, counts, too_large = brute_force(model, pod, most, axes, overlap, 8)
-    found = suggest(model, pod, 8, max_axes=most, axes=axes, overlap=overlap)
+    found = suggest(model, pod, top=8, max_axes=most, axes=axes, overlap=overlap)
     for fewer in (1, 3):  # what is not priced because it cannot be among the best changes nothing
-        again = suggest(model, pod, fewer, max_axes=most, axes=axes, overlap=overlap)
+        again = suggest(model, pod, top=fewer, max_axes=most, axes=axes, overlap=overlap)
         assert [option.rules for option in again.options] == [option.rules for option in found.options[:fewer]]
         assert again.space == found.space
     assert {name: getattr(found.space, name) for name in counts} == counts
@@ -146,7 +146,7 @@ def test_the_search_is_exhaustive(model, dims, wraps, memory, most, axes, overla
 
 def test_each_option_is_the_plan_of_its_mesh_and_rules():
     pod = cluster.tpu("v4", (4, 4, 8))
-    found = suggest(models.transformer("llama-2-7b", batch=64, sequence=2048), pod, 10)
+    found = suggest(models.transformer("llama-2-7b", batch=64, sequence=2048), pod, top=10)
     assert {option.order for option in found.options} == {"id", "jax"}
     for option in found.options:
         again = plan_step(found.model, option.mesh, option.rules)
@@ -199,7 +199,7 @@ def test_small_batches_need_data_and_tensor_parallelism():
 
     def best(tokens, axes=None):
         model = models.mlp(embed=8192, mlp=32768, layers=4, tokens=512 * tokens)
-        return suggest(model, pod, 1, axes=axes).options[0]
+        return suggest(model, pod, top=1, axes=axes).options[0]
 
     assert (best(400).plan.bound, dict(best(400).plan.mesh_shape)) == ("compute", {"model": 8, "data": 64})
     assert best(400).rules == {"batch": ("data",), "embed": ("data",), "mlp": ("model",)}
@@ -222,7 +222,7 @@ def check_why(option, text, *seconds):
 
 
 def test_the_reason_is_the_difference_to_the_one_before():
-    found = suggest(models.mlp(embed=1024, mlp=4096, layers=4, tokens=2**16), cluster.tpu("v5e", (4, 4)), 2)
+    found = suggest(models.mlp(embed=1024, mlp=4096, layers=4, tokens=2**16), cluster.tpu("v5e", (4, 4)), top=2)
     first, second = (option.plan for option in found.options)
     check_why(found.options[0], "bound by compute: # of FLOPs", first.seconds.compute)
 
@@ -241,7 +241,7 @@ def test_the_reason_is_the_difference_to_the_one_before():
 
 def test_reasons_of_steps_bound_by_the_network():
     pod = cluster.tpu("v5e", (16, 16))
-    found = suggest(models.transformer("llama-2-7b", batch=64, sequence=4096), pod, 4)
+    found = suggest(models.transformer("llama-2-7b", batch=64, sequence=4096), pod, top=4)
     first, second, third, fourth = (option.plan.seconds for option in found.options)
     check_why(found.options[0], "bound by network: # of collectives", first.network)
     more = second.overlapped - first.overlapped
@@ -257,7 +257,7 @@ def test_reasons_of_steps_bound_by_the_network():
 
 
 def test_without_overlap_all_seconds_count():
-    found = suggest(MLP, cluster.tpu("v5e", (2, 4)), 2, overlap=False)
+    found = suggest(MLP, cluster.tpu("v5e", (2, 4)), top=2, overlap=False)
     first, second = (option.plan.seconds for option in found.options)
     parts = (first.network, first.serial - first.network)
     check_why(found.options[0], "# of collectives after # of products", *parts)
@@ -280,7 +280,8 @@ def test_where_nothing_fits_the_largest_batch_that_does_is_named():
     assert "no sharding fits in memory; one fits with batch=55\n" in str(found)
     for batch, fits in ((55, True), (56, False)):
         assert (
-            suggest(models.transformer("llama-3-70b", batch=batch, sequence=4096), pod, 1, progress=False).fits is fits
+            suggest(models.transformer("llama-3-70b", batch=batch, sequence=4096), pod, top=1, progress=False).fits
+            is fits
         )
 
 
@@ -288,7 +289,7 @@ def test_where_nothing_fits_the_largest_batch_that_does_is_named():
 
 
 def test_the_text_describes_the_search_space():
-    found = suggest(MLP, cluster.tpu("v5e", (2, 4)), 3)
+    found = suggest(MLP, cluster.tpu("v5e", (2, 4)), top=3)
     text = str(found)
     assert (
         text.splitlines()[0] == f"{MLP.name} on TPU v5e 2x4: best 3 of {found.space.fit:,} shardings that fit in memory"
@@ -316,10 +317,10 @@ def test_the_guide_shows_what_is_printed():
 
 def test_axes_outside_products_are_sharded_only_on_request():
     model = models.transformer("llama-2-7b", batch=16, sequence=512)
-    found = suggest(model, cluster.tpu("v5e", (4, 4)), 1, max_axes=1)
+    found = suggest(model, cluster.tpu("v5e", (4, 4)), top=1, max_axes=1)
     assert "norm" not in found.space.axes
     assert "sharding of norm" in found.space.excluded
-    every = suggest(model, cluster.tpu("v5e", (4, 4)), 1, max_axes=1, axes=model.logical_axes)
+    every = suggest(model, cluster.tpu("v5e", (4, 4)), top=1, max_axes=1, axes=model.logical_axes)
     assert "norm" in every.space.axes
 
 
@@ -330,13 +331,13 @@ def test_one_device_has_one_option():
 
 def test_axes_may_be_any_iterable():
     pod = cluster.tpu("v5e", (4, 4))
-    found = suggest(MLP, pod, 1, axes=(axis for axis in ("batch", "mlp")))
-    assert found.space == suggest(MLP, pod, 1, axes=["batch", "mlp"]).space
+    found = suggest(MLP, pod, top=1, axes=(axis for axis in ("batch", "mlp")))
+    assert found.space == suggest(MLP, pod, top=1, axes=["batch", "mlp"]).space
     assert found.space.axes == ("batch", "mlp")
 
 
 def test_suggestions_are_pickled():
-    found = suggest(MLP, cluster.tpu("v5e", (2, 4)), 2)
+    found = suggest(MLP, cluster.tpu("v5e", (2, 4)), top=2)
     again = pickle.loads(pickle.dumps(found))
     assert again.to_json() == found.to_json()
     for one, other in zip(again.options, found.options, strict=True):
@@ -347,9 +348,9 @@ def test_suggestions_are_pickled():
 
 def test_slices_and_nodes():
     model = models.transformer("llama-2-13b", batch=32, sequence=4096)
-    nodes = suggest(model, cluster.dgx("h100", nodes=2), 1)
+    nodes = suggest(model, cluster.dgx("h100", nodes=2), top=1)
     assert {option.order for option in nodes.options} == {"id"}
-    slices = suggest(model, cluster.tpu("v5e", (4, 4), slices=2), 50)
+    slices = suggest(model, cluster.tpu("v5e", (4, 4), slices=2), top=50)
     assert slices.space.meshes > len(factorisations(32, 2))
 
 
@@ -361,10 +362,10 @@ def test_jax_has_an_order_of_slices_only_where_they_divide_the_first_axis():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda pod: suggest("llama", pod), TypeError, "model is 'llama'.*expected a StepModel"),
-        (lambda pod: suggest(MLP, "v5e"), TypeError, "cluster is 'v5e'.*expected a Cluster"),
-        (lambda pod: suggest(MLP, pod, 0), ValueError, "top is 0; expected 1 to 1000"),
-        (lambda pod: suggest(MLP, pod, 2.5), TypeError, "top is 2.5"),
+        (lambda pod: suggest(3, pod), TypeError, r"model is 3 \(int\); expected a name, an id"),
+        (lambda pod: suggest(MLP, "v5e"), ValueError, "cluster: 'v5e' has no size"),
+        (lambda pod: suggest(MLP, pod, top=0), ValueError, "top is 0; expected 1 to 1000"),
+        (lambda pod: suggest(MLP, pod, top=2.5), TypeError, "top is 2.5"),
         (lambda pod: suggest(MLP, pod, max_axes=5), ValueError, "max_axes is 5; expected 1 to 4"),
         (lambda pod: suggest(MLP, pod, max_axes=True), TypeError, "max_axes is True"),
         (lambda pod: suggest(MLP, pod, axes="batch"), TypeError, "axes is 'batch'"),
@@ -416,9 +417,9 @@ def test_progress_is_shown_on_a_terminal(has_rich, monkeypatch):
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr("artifex_devices._base.progress._DELAY_S", 0.0)
     model = models.transformer("llama-2-7b", batch=16, sequence=512)
-    quiet = suggest(model, cluster.tpu("v5e", (4, 4)), 1, max_axes=1, progress=False)
+    quiet = suggest(model, cluster.tpu("v5e", (4, 4)), top=1, max_axes=1, progress=False)
     assert screen.text == ""
-    shown = suggest(model, cluster.tpu("v5e", (4, 4)), 1, max_axes=1)
+    shown = suggest(model, cluster.tpu("v5e", (4, 4)), top=1, max_axes=1)
     assert "suggest" in screen.text
     if not has_rich:
         assert screen.text == "\rsuggest: 0 %\r\x1b[K"

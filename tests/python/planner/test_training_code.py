@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices of suggest_training as code: meshes and specs that run here, and the options of other programs."""
+"""Choices of suggest as code: meshes and specs that run here, and the options of other programs."""
 
 import artifex_devices as ad
 import pytest

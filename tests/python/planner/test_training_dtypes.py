@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from artifex_devices import cluster, models
-from artifex_devices.planner import Efficiency, TrainingConfig, plan_training, suggest_training
+from artifex_devices.planner import Efficiency, TrainingConfig, plan_training, suggest
 from artifex_devices.planner.training.tensor_dtypes import TENSOR_KINDS
 
 # Layer 0 has an MLP, layer 1 eight routed experts and a shared one.
@@ -182,7 +182,7 @@ def test_texts_and_json_have_the_dtypes():
 
 def test_searches_and_nearest_fits_keep_the_dtypes():
     dtypes = {"gradient_dtypes": {"expert": "bfloat16"}}
-    found = suggest_training(SHAPE, NODE, batch=16, sequence=256, progress=False, zero=[0, 1], **dtypes)
+    found = suggest(SHAPE, NODE, batch=16, sequence=256, progress=False, zero=[0, 1], **dtypes)
     assert {dict(choice.config.gradient_dtypes)["expert"] for choice in found.options} == {"bfloat16"}
     assert found.best.plan.stages == plan_training(SHAPE, NODE, found.best.config).stages
 

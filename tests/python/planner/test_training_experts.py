@@ -11,7 +11,7 @@ from artifex_devices.planner import (
     TrainingConfig,
     plan_inference,
     plan_training,
-    suggest_training,
+    suggest,
 )
 
 LAYERS, EMBED, WIDTH, EXPERTS, CHOSEN = 4, 1024, 512, 16, 2
@@ -269,7 +269,7 @@ def test_the_run_of_deepseek_v3():
 def test_the_search_for_deepseek_v3_ends():
     pod = cluster.gpus("h800", nodes=256)
     pinned = {"dtype": "float8", "overlap": {"expert": 1}, "device_counts": [2048], "progress": False}
-    found = suggest_training("deepseek-v3", pod, batch=15360, sequence=4096, **pinned)
+    found = suggest("deepseek-v3", pod, batch=15360, sequence=4096, **pinned)
     assert found.space.combinations > 100_000
     assert found.best.plan.memory <= found.space.memory_limit
     assert found.best.config.expert > 1

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 from artifex_devices import cluster, models
-from artifex_devices.planner import TrainingConfig, plan_training, suggest_training
+from artifex_devices.planner import TrainingConfig, plan_training, suggest
 
 SMALL = models.TransformerShape("small", 8, 1024, 4096, 16, 16, 64, 32000)
 GIB = 2**30
@@ -107,24 +107,24 @@ def test_searches_leave_out_what_does_not_fit_on_the_host():
     values |= {"zero": 1, "zero_shards": None, "microbatch": 1, "recompute": "none", "device_counts": [8]}
     pinned = {**values, "offload_optimizer": True, "offload_activations": False}
     limit = 16 * HELD / 0.9
-    assert suggest_training(SMALL, node(limit + 1), **pinned).options
-    short = suggest_training(SMALL, node(limit - 1), **pinned)
+    assert suggest(SMALL, node(limit + 1), **pinned).options
+    short = suggest(SMALL, node(limit - 1), **pinned)
     assert not short.options
     assert short.space.too_large == short.space.consistent == 1
     assert short.nearest[0].config.offload_optimizer
-    free = suggest_training(SMALL, node(limit - 1), **{**pinned, "offload_optimizer": [False, True]})
+    free = suggest(SMALL, node(limit - 1), **{**pinned, "offload_optimizer": [False, True]})
     assert [choice.config.offload_optimizer for choice in free.options] == [False]
-    assert "1.8 TiB of a host [S26]" in str(suggest_training(SMALL, node(), **pinned))
-    unknown = suggest_training(SMALL, cluster.gpus("h100", chips_per_node=4), **{**pinned, "device_counts": [4]})
+    assert "1.8 TiB of a host [S26]" in str(suggest(SMALL, node(), **pinned))
+    unknown = suggest(SMALL, cluster.gpus("h100", chips_per_node=4), **{**pinned, "device_counts": [4]})
     assert "a host's memory is not known" in str(unknown)
 
 
 def test_ways_out_do_not_offload_more_than_a_host_has():
     pinned = {"batch": 8, "sequence": 1024, "zero": 0, "context": 1, "progress": False}
     pinned |= {"offload_optimizer": False, "offload_activations": False, "tensor": 1, "pipeline": 1}
-    with_host = suggest_training("llama-2-7b", cluster.dgx("h100"), **pinned)
+    with_host = suggest("llama-2-7b", cluster.dgx("h100"), **pinned)
     assert "it fits with offload_optimizer=True" in with_host.ways_out
-    small_host = suggest_training("llama-2-7b", cluster.dgx("h100", host_memory=64 * GIB), **pinned)
+    small_host = suggest("llama-2-7b", cluster.dgx("h100", host_memory=64 * GIB), **pinned)
     assert not any("offload" in text for text in small_host.ways_out)
 
 

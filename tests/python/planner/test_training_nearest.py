@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from artifex_devices import cluster, models
-from artifex_devices.planner import Efficiency, TrainingConfig, plan_training, suggest_training
+from artifex_devices.planner import Efficiency, TrainingConfig, plan_training, suggest
 from artifex_devices.planner.training.nearest import changes, nearest_fits
 from artifex_devices.planner.training.published import ROWS, published_error
 from matplotlib.text import Annotation
@@ -66,7 +66,7 @@ def test_plans_and_suggestions_show_the_error():
     assert json.loads(plan.to_json())["error"] == vars(error)
     own = plan_training("llama-2-7b", nodes, config, efficiency=plan.efficiency.replaced(matmul=0.5))
     assert "not known: no published run of this chip was compared with these factors" in str(own)
-    found = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, progress=False)
+    found = suggest("llama-2-7b", nodes, batch=64, sequence=4096, progress=False)
     assert f"{error.runs} published runs on H100" in str(found)
     assert json.loads(found.to_json())["error"] == vars(error)
 
@@ -106,7 +106,7 @@ def test_rates_of_the_roofline_have_sources():
 
 
 def test_columns_of_suggestions_are_those_that_differ():
-    found = suggest_training(
+    found = suggest(
         "llama-2-7b", cluster.dgx("h100"), batch=64, sequence=4096, tensor=8, context=1, pipeline=1, microbatch=1,
         zero=1, recompute=["none", "full"], progress=False,
     )  # fmt: skip
@@ -196,11 +196,9 @@ def test_a_plan_that_fits_has_no_nearest_configurations():
 def test_what_the_search_decides_cannot_be_pinned_to_something_else():
     nodes = cluster.dgx("h100")
     arguments = {"batch": 64, "sequence": 4096, "progress": False}
-    with pytest.raises(
-        ValueError, match=r"suggest_training: sequence_parallel=False cannot be pinned; .* leave it out"
-    ):
-        suggest_training("llama-2-7b", nodes, sequence_parallel=False, **arguments)
-    assert suggest_training("llama-2-7b", nodes, sequence_parallel=True, tensor=2, **arguments).options
+    with pytest.raises(ValueError, match=r"suggest: sequence_parallel=False cannot be pinned; .* leave it out"):
+        suggest("llama-2-7b", nodes, sequence_parallel=False, **arguments)
+    assert suggest("llama-2-7b", nodes, sequence_parallel=True, tensor=2, **arguments).options
 
 
 @pytest.mark.parametrize(
@@ -216,26 +214,26 @@ def test_what_the_search_decides_cannot_be_pinned_to_something_else():
             ValueError,
             r"^TrainingConfig: optimizer is 'sdg'; expected 'adamw-fp32-master'",
         ),
-        ({"pipeline": []}, ValueError, r"^suggest_training: pipeline has no choices; expected one or more; leave it"),
+        ({"pipeline": []}, ValueError, r"^suggest: pipeline has no choices; expected one or more; leave it"),
         (
             {"tensor": 1.5},
             TypeError,
-            r"^suggest_training: tensor is 1.5 \(float\); expected a number, a text",
+            r"^suggest: tensor is 1.5 \(float\); expected a number, a text",
         ),
         (
             {"tensr": 1},
             ValueError,
-            r"^suggest_training: unknown fields 'tensr' \(did you mean tensor\?\)",
+            r"^suggest: unknown fields 'tensr' \(did you mean tensor\?\)",
         ),
     ],
 )
 def test_wrong_choices_of_a_search_are_refused(pinned, error, text):
     with pytest.raises(error, match=text):
-        suggest_training("llama-2-7b", cluster.dgx("h100"), batch=8, sequence=1024, progress=False, **pinned)
+        suggest("llama-2-7b", cluster.dgx("h100"), batch=8, sequence=1024, progress=False, **pinned)
 
 
 def test_chosen_chunks_need_no_schedule():
-    found = suggest_training(
+    found = suggest(
         "llama-2-7b",
         cluster.dgx("h100"),
         batch=64,
@@ -251,7 +249,7 @@ def test_chosen_chunks_need_no_schedule():
 
 @pytest.mark.parametrize(("sequence", "tensor", "is_shared"), [(1024, 2, True), (1023, 2, False), (1024, 1, False)])
 def test_options_say_whether_sequences_are_sharded_over_tensor_ranks_too(sequence, tensor, is_shared):
-    found = suggest_training(
+    found = suggest(
         "llama-2-7b", cluster.dgx("h100"), batch=64, sequence=sequence, tensor=tensor, context=1, progress=False
     )
     assert found.options
@@ -363,7 +361,7 @@ def test_memory_of_many_stages_is_that_of_the_first_and_the_last_ones(stages, le
 
 def test_a_front_has_a_colour_for_each_number_of_devices():
     nodes = cluster.dgx("h100", nodes=2)
-    both = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16, 8], progress=False)
+    both = suggest("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16, 8], progress=False)
     ax = both.plot()
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["16 devices", "8 devices"]
     points = [tuple(point) for line in ax.get_lines() for point in line.get_xydata()]
@@ -373,6 +371,6 @@ def test_a_front_has_a_colour_for_each_number_of_devices():
     texts = [text.get_window_extent() for text in ax.texts if isinstance(text, Annotation)]
     assert len(texts) == 4  # the fastest option of each number of devices, and the one with the least memory
     assert all(inside.x0 <= text.x0 and text.x1 <= inside.x1 for text in texts)
-    one = suggest_training("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16], progress=False)
+    one = suggest("llama-2-7b", nodes, batch=64, sequence=4096, device_counts=[16], progress=False)
     (line,) = one.plot().get_lines()
     assert len(line.get_xdata()) == len(one.front)

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""suggest_training: offloading, context methods and optimizers as choices."""
+"""suggest: offloading, context methods and optimizers as choices."""
 
 import itertools
 import json
 
 import pytest
 from artifex_devices import cluster, models
-from artifex_devices.planner import TrainingConfig, plan_training, suggest_training
+from artifex_devices.planner import TrainingConfig, plan_training, suggest
 
 SMALL = models.TransformerShape("small", 8, 1024, 4096, 16, 16, 64, 32000)
 NODE = cluster.dgx("h100")
 PINNED = {"pipeline": 1, "chunks": 1, "tensor": 1, "zero_shards": None, "microbatch": 1, "device_counts": [8]}
 
 
-def suggest(shape=SMALL, batch=16, sequence=4096, **values):
-    return suggest_training(shape, NODE, batch=batch, sequence=sequence, progress=False, **{**PINNED, **values})
+def search(shape=SMALL, batch=16, sequence=4096, **values):
+    return suggest(shape, NODE, batch=batch, sequence=sequence, progress=False, **{**PINNED, **values})
 
 
 def test_each_option_is_the_plan_of_its_configuration():
-    found = suggest(context=[1, 2, 4], zero=[0, 1], top=100)
+    found = search(context=[1, 2, 4], zero=[0, 1], top=100)
     kinds = {choice.config.context_method for choice in found.options if choice.config.context > 1}
     assert kinds == {"ring", "all_to_all", "all_gather"}
     for choice in found.options:
@@ -40,7 +40,7 @@ def test_the_best_is_that_of_all_plans():
             (1, 2, 4), ("ring", "all_to_all", "all_gather"), range(4), ("none", "full")
         )
     ]
-    found = suggest(context=[1, 2, 4])
+    found = search(context=[1, 2, 4])
     assert found.best.plan.seconds == pytest.approx(min(plan.seconds for plan in plans))
 
 
@@ -53,7 +53,7 @@ def test_what_does_not_fit_is_offloaded():
 
     def offloaded(memory):
         headroom = 1 - (memory + 1) / NODE.parts["memory_bytes"][0]
-        found = suggest(memory_headroom=headroom, top=10, **values)
+        found = search(memory_headroom=headroom, top=10, **values)
         return [(each.config.offload_optimizer, each.config.offload_activations) for each in found.options]
 
     assert offloaded(plain.memory) == [(False, False)]
@@ -65,7 +65,7 @@ def test_what_does_not_fit_is_offloaded():
 
 
 def test_offloading_can_be_pinned_and_is_named():
-    found = suggest(offload_activations=True, zero=0, context=1, recompute="none")
+    found = search(offload_activations=True, zero=0, context=1, recompute="none")
     assert [each.config.offload_activations for each in found.options] == [True]
     assert found.space.choices["offload_activations"] == (True,)
     assert "offload activations" in str(found)
@@ -77,26 +77,26 @@ def test_offloading_can_be_pinned_and_is_named():
 
 def test_a_ways_out_of_pinned_offloading_is_offloading():
     pinned = {"offload_optimizer": False, "offload_activations": False, "zero": 0}
-    found = suggest("llama-2-7b", batch=8, sequence=1024, context=1, **pinned)
+    found = search("llama-2-7b", batch=8, sequence=1024, context=1, **pinned)
     assert found.options == ()
     assert found.ways_out[0] == "it fits with offload_optimizer=True"
-    assert suggest("llama-2-7b", batch=8, sequence=1024, context=1, zero=0).best.config.offload_optimizer
+    assert search("llama-2-7b", batch=8, sequence=1024, context=1, zero=0).best.config.offload_optimizer
 
 
 def test_optimizers_are_searched_where_a_list_is_given():
-    found = suggest(optimizer=["adam", "muon", "adamw-fp32-master"], zero=0, context=1, recompute="none")
+    found = search(optimizer=["adam", "muon", "adamw-fp32-master"], zero=0, context=1, recompute="none")
     assert {each.config.optimizer for each in found.options} == {"adam", "muon", "adamw-fp32-master"}
     assert found.options[0].config.optimizer in ("adam", "muon")  # 8 bytes a parameter instead of 12
-    alone = suggest(optimizer="sgd", zero=0, context=1, recompute="none")
+    alone = search(optimizer="sgd", zero=0, context=1, recompute="none")
     assert [each.config.optimizer for each in alone.options] == ["sgd"]
-    assert {each.config.optimizer for each in suggest().options} == {"adamw-fp32-master"}
+    assert {each.config.optimizer for each in search().options} == {"adamw-fp32-master"}
     with pytest.raises(ValueError, match="TrainingConfig: optimizer is 'adamx'"):
-        suggest(optimizer=["adam", "adamx"])
+        search(optimizer=["adam", "adamx"])
 
 
 def test_a_given_overlap_holds_for_each_method_and_schedule():
     given = {"context": 0.5, "pipeline": 0.25}
-    found = suggest(context=2, pipeline=2, chunks=[1, 2], context_method=["ring", "all_gather"], overlap=given, top=100)
+    found = search(context=2, pipeline=2, chunks=[1, 2], context_method=["ring", "all_gather"], overlap=given, top=100)
     assert {each.config.schedule for each in found.options} == {"1f1b", "interleaved"}
     for choice in found.options:
         assert choice.config.overlap == TrainingConfig(batch=1, sequence=1).overlap | given
@@ -113,7 +113,7 @@ def test_without_a_known_link_to_the_host_nothing_is_offloaded(tmp_path):
     lab = cluster.from_toml(file)
     assert lab.parts["host_bandwidth"] is None
     values = {"batch": 16, "sequence": 4096, "progress": False, **PINNED, "context": 1, "zero": 0}
-    found = suggest_training(SMALL, lab, **values)
+    found = suggest(SMALL, lab, **values)
     assert found.space.choices["offload_optimizer"] == found.space.choices["offload_activations"] == (False,)
-    with pytest.raises(RuntimeError, match="suggest_training: the bandwidth between host and chip of lab is not known"):
-        suggest_training(SMALL, lab, offload_optimizer=[False, True], **values)
+    with pytest.raises(RuntimeError, match="suggest: the bandwidth between host and chip of lab is not known"):
+        suggest(SMALL, lab, offload_optimizer=[False, True], **values)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from artifex_devices import cluster, models
-from artifex_devices.planner import TrainingChoice, TrainingConfig, plan_training, suggest_training
+from artifex_devices.planner import TrainingChoice, TrainingConfig, plan_training, suggest
 from artifex_devices.planner.training.nearest import changes, nearest_fits
 
 SMALL = models.TransformerShape("small", 8, 1024, 4096, 16, 16, 64, 32000)
@@ -95,7 +95,7 @@ def test_a_unit_has_a_layer():
 
 def searched(**values):
     pinned = {"tensor": 1, "context": 1, "pipeline": 1, "chunks": 1, "zero": 0, "microbatch": 1, "recompute": "full"}
-    found = suggest_training(
+    found = suggest(
         SMALL, NODE, batch=16, sequence=2048, top=50, device_counts=[8], progress=False, **{**pinned, **values}
     )
     return [each.config.recompute_layers for each in found.options]
@@ -112,7 +112,7 @@ def test_layers_are_searched():
 
 
 def test_the_search_prices_what_it_returns():
-    for choice in suggest_training(SMALL, NODE, batch=16, sequence=2048, recompute="full", progress=False).options:
+    for choice in suggest(SMALL, NODE, batch=16, sequence=2048, recompute="full", progress=False).options:
         assert plan_training(SMALL, NODE, choice.config).seconds == choice.plan.seconds
 
 

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 from artifex_devices import _planner, cluster, models
-from artifex_devices.planner import Efficiency, TrainingConfig, fit, plan_training, suggest_training
+from artifex_devices.planner import Efficiency, TrainingConfig, fit, plan_training, suggest
 
 IDEAL = Efficiency.ideal()
 NETWORK, LINKS = 50e9, 450e9  # bytes/s of an H100, one way
@@ -108,7 +108,7 @@ def test_texts_and_flags_name_it_where_it_is_chosen():
     assert "sharp 0.6163" in " ".join(str(chosen).split())
     assert "sharp" not in str(usual).lower()
     assert json.loads(chosen.to_json())["config"]["sharp"] is True
-    found = suggest_training(SMALL, PODS, batch=64, sequence=2048, zero=0, sharp=True, progress=False, tensor=8)
+    found = suggest(SMALL, PODS, batch=64, sequence=2048, zero=0, sharp=True, progress=False, tensor=8)
     assert {choice.config.sharp for choice in found.options} == {True}
     assert "--use-sharp" in found.best.to_megatron_flags()
 
@@ -119,8 +119,8 @@ def test_slices_of_tpus_have_no_such_switches():
     text = "sharp is true and 2 x TPU v5e 4x4 is a torus, expected nodes of GPUs"
     with pytest.raises(ValueError, match=f"plan_training: {text}"):
         plan_training(SMALL, pod, config)
-    with pytest.raises(ValueError, match="suggest_training: sharp is true"):
-        suggest_training(SMALL, pod, batch=64, sequence=2048, sharp=True, progress=False)
+    with pytest.raises(ValueError, match="suggest: sharp is true"):
+        suggest(SMALL, pod, batch=64, sequence=2048, sharp=True, progress=False)
 
 
 def test_values_come_back_from_pickles_with_and_without_it():

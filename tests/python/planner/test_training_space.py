@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The space that suggest_training searches, and what it proposes where nothing fits."""
+"""The space that suggest searches, and what it proposes where nothing fits."""
 
 import pytest
 from artifex_devices import cluster
-from artifex_devices.planner import suggest_training
+from artifex_devices.planner import suggest
 
 NODE = cluster.dgx("h100")
 PAIR = cluster.dgx("h100", nodes=2)
@@ -19,7 +19,7 @@ IN_DEVICES = {"offload_activations": False, "offload_optimizer": False}
 
 
 def space(shape, machine, **values):
-    return suggest_training(shape, machine, progress=False, **values).space
+    return suggest(shape, machine, progress=False, **values).space
 
 
 def test_the_choices_of_a_dense_model_on_four_nodes():
@@ -113,7 +113,7 @@ def test_the_devices_of_a_chip_share_its_memory(tmp_path):
     ],
 )
 def test_the_front_compares_numbers_of_devices(machine, options, devices):
-    found = suggest_training("llama-2-7b", machine, batch=64, sequence=1024, progress=False, **options)
+    found = suggest("llama-2-7b", machine, batch=64, sequence=1024, progress=False, **options)
     assert {choice.plan.devices for choice in found.front} == devices
     assert {choice.plan.devices for choice in found.options} == {max(devices)}
 
@@ -154,7 +154,7 @@ def test_the_front_compares_numbers_of_devices(machine, options, devices):
 )
 def test_changes_that_fit_are_proposed_where_nothing_fits(shape, machine, values, ways_out):
     options = {"batch": 8, "sequence": 8192, **IN_DEVICES, **values}
-    found = suggest_training(shape, machine, progress=False, **options)
+    found = suggest(shape, machine, progress=False, **options)
     assert found.options == ()
     assert found.ways_out == tuple(
         f"it fits on {each} devices" if isinstance(each, int) else f"it fits with {each}" for each in ways_out

@@ -138,11 +138,11 @@ def test_recorded_pages_of_training_and_inference():
     config = planner.TrainingConfig(batch=256, sequence=4096, tensor=8, pipeline=4, schedule="interleaved", chunks=2)
     run = planner.plan_training("llama-2-7b", nodes, config, measured=9.5)
     large = planner.plan_training("llama-3-70b", cluster.dgx("h100"), planner.TrainingConfig(batch=8, sequence=4096))
-    found = planner.suggest_training(
+    found = planner.suggest(
         "llama-2-7b", nodes, batch=256, sequence=4096, zero=[1, 3], context=1, device_counts=[32, 16], progress=False
     )
     pinned = {"zero": 3, "offload_optimizer": False}
-    nothing = planner.suggest_training("llama-3.1-405b", nodes, batch=32, sequence=8192, progress=False, **pinned)
+    nothing = planner.suggest("llama-3.1-405b", nodes, batch=32, sequence=8192, progress=False, **pinned)
     pod = cluster.tpu("v5p", (4, 4, 4))
     served = planner.plan_inference("mixtral-8x7b", pod, batch=32, prompt=1024, output=512, tensor=8, expert=8)
     many = planner.plan_inference("llama-3-70b", cluster.dgx("h100"), batch=4096, prompt=8192, output=512, tensor=4)

@@ -35,7 +35,7 @@ def test_plans_print_as_tables_where_html_is_not_shown():
         planner.plan_reshard((8,), "int8", *ends),
         planner.plan_collective("all_gather", 1024, "x", mesh),
         planner.plan_step(models.mlp(embed=512, mlp=1024, layers=1, tokens=1024), mesh, {"batch": "x"}),
-        planner.suggest(models.mlp(embed=512, mlp=1024, layers=1, tokens=1024), cluster.tpu("v5e", (2, 2)), 1),
+        planner.suggest(models.mlp(embed=512, mlp=1024, layers=1, tokens=1024), cluster.tpu("v5e", (2, 2)), top=1),
         mesh_utils.explain(mesh),
     ):
         assert plain_text(value) == str(value)

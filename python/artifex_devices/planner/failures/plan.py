@@ -133,12 +133,12 @@ class FailurePlan(Report):
             ("expected", f"{self.useful:.1%} useful with restarts (Daly 2006)"),
             ("simulated", f"{self.runs} runs of {self.days:.3g} days, seed {self.seed}"),
         ]  # fmt: skip
-        return Summary(f"{self.plan.shape.name} on {self.plan.cluster.name}, with failures", facts, head, rows)
+        return Summary(f"{self.plan.model.name} on {self.plan.cluster.name}, with failures", facts, head, rows)
 
     def _content(self) -> dict[str, object]:
         return {
             "kind": "failures",
-            "model": self.plan.shape.name,
+            "model": self.plan.model.name,
             "cluster": self.plan.cluster.name,
             "devices": self.plan.devices,
             **picked(self, "mtbf_hours", "save_seconds", "restore_seconds", "restart_seconds"),

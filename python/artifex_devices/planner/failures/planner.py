@@ -127,7 +127,7 @@ def _checkpoint_bytes(plan: TrainingPlan) -> int:
     """Returns the bytes of parameters and optimizer state."""
     config = plan.config
     each = itemsize_of(_OPERATION, "parameter_dtype", config.parameter_dtype) + _STATE_BYTES[config.optimizer]
-    return ceil(plan.shape.parameters.total * each)
+    return ceil(plan.model.parameters.total * each)
 
 
 def _number(name: str, value: object, *, zero: bool = False) -> float:

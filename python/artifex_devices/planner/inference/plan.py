@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, count_text, seconds_text
 from artifex_devices._core import Cluster
-from artifex_devices.planner.report import Report, Summary, picked
+from artifex_devices.planner.report import Report, Summary, picked, with_model
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training import Efficiency
 
@@ -39,7 +39,7 @@ class InferencePlan(Report):
     """Memory, latency and throughput of serving a model; `print` shows them.
 
     Attributes:
-        shape: The model.
+        model: The model.
         cluster: The devices.
         tensor: Devices that share each matrix.
         pipeline: Stages of layers of a replica.
@@ -60,7 +60,7 @@ class InferencePlan(Report):
         efficiency: Factors of the expected seconds.
     """
 
-    shape: TransformerShape
+    model: TransformerShape
     cluster: Cluster
     tensor: int
     pipeline: int
@@ -79,6 +79,9 @@ class InferencePlan(Report):
     largest_batch: int
     longest_context: int
     efficiency: Efficiency
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(with_model(state))
 
     @property
     def fits(self) -> bool:
@@ -103,16 +106,16 @@ class InferencePlan(Report):
             ("limits", f"batch at most {self.largest_batch}, or a context of at most {self.longest_context} tokens"),
             ("tokens/s", f"{count_text(self.expected.tokens_per_second)} expected (model), at most "
                          f"{count_text(self.roofline.tokens_per_second)} at published rates (table)"),
-            *(("note", note) for note in self.shape.notes),
+            *(("note", note) for note in self.model.notes),
         ]  # fmt: skip
-        title = f"{self.shape.name}, inference on {self.cluster.name}"
+        title = f"{self.model.name}, inference on {self.cluster.name}"
         return Summary(title, facts, ("", "roofline", "expected"), rows)
 
     def _content(self) -> dict[str, object]:
         sizes = ("tensor", "pipeline", "expert", "batch", "prompt", "output", "replicas")
         return {
             "kind": "inference",
-            "model": self.shape.name,
+            "model": self.model.name,
             "cluster": self.cluster.name,
             **picked(self, *sizes),
             "memory": {**picked(self, "parameters", "cache", "working", "available"), "bytes": self.memory},
@@ -120,5 +123,5 @@ class InferencePlan(Report):
             **picked(self, "largest_batch", "longest_context"),
             "seconds": {"roofline": asdict(self.roofline), "expected": asdict(self.expected)},
             "efficiency": self.efficiency._content()["factors"],
-            **({"notes": list(self.shape.notes)} if self.shape.notes else {}),
+            **({"notes": list(self.model.notes)} if self.model.notes else {}),
         }

@@ -8,16 +8,17 @@ from typing import Any
 from numpy.typing import DTypeLike
 
 from artifex_devices import _planner
-from artifex_devices._base.checks import check_choice, check_int, check_type
+from artifex_devices._base.checks import check_choice, check_int
 from artifex_devices._core import Cluster
+from artifex_devices.planner.arguments import cluster_of
 from artifex_devices.planner.inference.plan import InferencePlan, InferenceSeconds
-from artifex_devices.planner.shape import TransformerShape
-from artifex_devices.planner.training import FORMATS, Efficiency, checked_efficiency, checked_shape, itemsize_of
+from artifex_devices.planner.shape import ModelLike, shape_of
+from artifex_devices.planner.training import FORMATS, Efficiency, checked_efficiency, itemsize_of
 
 
 def plan_inference(
-    shape: str | TransformerShape,
-    cluster: Cluster,
+    model: ModelLike,
+    cluster: str | Cluster,
     *,
     batch: int,
     prompt: int,
@@ -36,8 +37,9 @@ def plan_inference(
     bytes. Replicas of tensor x pipeline devices fill the cluster.
 
     Args:
-        shape: A name of `models.SHAPES`, or a shape.
-        cluster: Cluster whose devices are used, all of them.
+        model: A name of `models.SHAPES`, an id on the Hugging Face Hub, the path of a config.json, of its folder or of
+            a TOML file, or a shape.
+        cluster: Cluster whose devices are used, all of them, or a text as `cluster.from_text` takes.
         batch: Number of sequences that a stage decodes at once.
         prompt: Number of tokens of a prompt.
         output: Number of tokens of an answer.
@@ -45,7 +47,7 @@ def plan_inference(
         pipeline: Number of stages of layers.
         expert: Number of devices over which the experts of a layer are spread: 1 or `tensor`.
         parameter_dtype: Dtype of parameters in memory; None: as a quantized checkpoint stores them
-            (`shape.parameter_bytes`), else bfloat16.
+            (`TransformerShape.parameter_bytes`), else bfloat16.
         cache_dtype: Dtype of the KV cache.
         dtype: Number format of products.
         efficiency: Factors of the expected seconds, by default `Efficiency.of(cluster)`.
@@ -54,21 +56,19 @@ def plan_inference(
         An InferencePlan; `print` shows it.
 
     Raises:
-        ValueError: The shape is unknown, or values do not fit the model or the cluster; the text names all of them.
+        ValueError: The model is unknown, or values do not fit the model or the cluster; the text names all of them.
         TypeError: An argument has the wrong type.
         RuntimeError: A rate of the cluster that is needed is not known.
 
     Example:
-        >>> from artifex_devices import cluster
         >>> from artifex_devices.planner import plan_inference
-        >>> plan = plan_inference("llama-3-70b", cluster.dgx("h100"), batch=32, prompt=1024, output=512, tensor=8)
+        >>> plan = plan_inference("llama-3-70b", "8 x h100", batch=32, prompt=1024, output=512, tensor=8)
         >>> plan.fits, plan.replicas, plan.cache == 32 * 1536 * 80 * 2 * 128 * 2
         (True, 1, True)
     """
     name = "plan_inference"
-    shape = checked_shape(name, shape)
-    check_type(name, "cluster", cluster, Cluster, "a Cluster", "write cluster.tpu('v5e', (16, 16))")
-    factors = checked_efficiency(name, efficiency, cluster)
+    shape, network = shape_of(name, model), cluster_of(name, cluster)
+    factors = checked_efficiency(name, efficiency, network)
     given = {"batch": batch, "prompt": prompt, "output": output}
     given |= {"tensor": tensor, "pipeline": pipeline, "expert": expert}
     sizes: dict[str, Any] = {key: check_int(name, key, value, minimum=1, maximum=2**31) for key, value in given.items()}
@@ -80,6 +80,6 @@ def plan_inference(
         "cache_bytes": itemsize_of(name, "cache_dtype", cache_dtype),
         "dtype": dtype,
     }
-    found: dict[str, Any] = _planner.plan_inference(vars(shape), cluster, config, factors._described())
+    found: dict[str, Any] = _planner.plan_inference(vars(shape), network, config, factors._described())
     seconds: dict[str, Any] = {key: InferenceSeconds(**found.pop(key)) for key in ("roofline", "expected")}
-    return InferencePlan(shape=shape, cluster=cluster, efficiency=factors, **sizes, **found, **seconds)
+    return InferencePlan(model=shape, cluster=network, efficiency=factors, **sizes, **found, **seconds)

@@ -67,7 +67,7 @@ class ProfileFit(Report):
                 rows.append((kind, *map(seconds_text, (busy, before, after)), alone))
         rows.append(("idle", seconds_text(profile.idle), "", "", ""))
         head = ("kind", "measured", "expected before", "expected after", "not hidden")
-        return Summary(f"fit of {self.plan.shape.name} to a profile", facts, head, rows)
+        return Summary(f"fit of {self.plan.model.name} to a profile", facts, head, rows)
 
     def _content(self) -> dict[str, object]:
         return {
@@ -143,7 +143,7 @@ def fit_profile(
         stage = 0
     check_int(_OPERATION, "stage", stage, minimum=0, maximum=config.pipeline - 1)
     found: dict[str, Any] = _planner.fit_profile(
-        vars(plan.shape),
+        vars(plan.model),
         plan.cluster,
         config._described(plan.cluster.device_count),
         stage,
@@ -156,7 +156,7 @@ def fit_profile(
     again = config.replaced(overlap={**config.overlap, **found["overlap"]})
     mappings = {name: MappingProxyType(found[name]) for name in ("overlap", "before", "after")}
     return ProfileFit(
-        plan_training(plan.shape, plan.cluster, again, efficiency=fitted, measured=profile.seconds),
+        plan_training(plan.model, plan.cluster, again, efficiency=fitted, measured=profile.seconds),
         profile,
         **{**found, **mappings},
     )

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of published decoders, with the sources of the numbers."""
+"""Sizes of decoders and what follows from them: parameters and caches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from types import MappingProxyType
 from typing import Any
 
 from artifex_devices._base.checks import check_int, check_number, failure
@@ -215,6 +213,7 @@ class TransformerShape:
             TypeError: An argument is not a number.
 
         Example:
+            >>> from artifex_devices.models import SHAPES
             >>> SHAPES["llama-2-7b"].cache_bytes(1)
             524288
         """
@@ -246,30 +245,3 @@ def _fits(name: str, kind: str, value: object) -> bool:
     if name == "other_parameters":
         return is_number(value, int)
     return isinstance(value, bool) if kind == "bool" else is_count(value, 0 if name in _FROM_ZERO else 1)
-
-
-_META_2 = "Touvron et al. 2023, arXiv:2307.09288; config.json of meta-llama/Llama-2-{}-hf"
-_META_3 = "Grattafiori et al. 2024, arXiv:2407.21783, table 3; config.json of meta-llama/Meta-Llama-{}"
-
-_PUBLISHED = (
-    TransformerShape("llama-2-7b", 32, 4096, 11008, 32, 32, 128, 32000, source=_META_2.format("7b")),
-    TransformerShape("llama-2-13b", 40, 5120, 13824, 40, 40, 128, 32000, source=_META_2.format("13b")),
-    TransformerShape("llama-2-70b", 80, 8192, 28672, 64, 8, 128, 32000, source=_META_2.format("70b")),
-    TransformerShape("llama-3-8b", 32, 4096, 14336, 32, 8, 128, 128256, source=_META_3.format("3-8B")),
-    TransformerShape("llama-3-70b", 80, 8192, 28672, 64, 8, 128, 128256, source=_META_3.format("3-70B")),
-    TransformerShape("llama-3.1-405b", 126, 16384, 53248, 128, 8, 128, 128256, source=_META_3.format("3.1-405B")),
-    TransformerShape(
-        "mixtral-8x7b", 32, 4096, 14336, 32, 8, 128, 32000, 8, 2,
-        source="Jiang et al. 2024, arXiv:2401.04088, table 1; config.json of mistralai/Mixtral-8x7B-v0.1",
-    ),
-    TransformerShape(
-        "deepseek-v3", 61, 7168, 2048, 128, 128, 192, 129280, 256, 8,
-        shared_experts=1, shared_mlp=2048, dense_layers=3, dense_mlp=18432, q_lora_rank=1536, kv_lora_rank=512,
-        rope_head_dim=64, nope_head_dim=128, value_head_dim=128, router_bias=True, prediction_layers=1,
-        expert_groups=8, groups_per_token=4,
-        source="DeepSeek-AI 2024, arXiv:2412.19437, section 4.2; config.json of deepseek-ai/DeepSeek-V3",
-    ),
-)  # fmt: skip
-
-#: Published shapes by name. tests/python/planner/test_models.py checks the numbers of parameters.
-SHAPES: Mapping[str, TransformerShape] = MappingProxyType({shape.name: shape for shape in _PUBLISHED})

@@ -6,7 +6,8 @@ from artifex_devices.planner.step.choices import SearchSpace, Suggestion, Sugges
 from artifex_devices.planner.step.model import Operation, Optimizer, StepModel, Tensor
 from artifex_devices.planner.step.plan import StepPlan
 from artifex_devices.planner.step.planner import plan_step
-from artifex_devices.planner.step.search import suggest
+from artifex_devices.planner.step.search import suggest_shardings
+from artifex_devices.planner.step.transformer import transformer
 from artifex_devices.planner.step.values import StepCollective, StepMemory, StepProduct, StepRegime, StepSeconds
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "Suggestions",
     "Tensor",
     "plan_step",
-    "suggest",
+    "suggest_shardings",
+    "transformer",
 ]

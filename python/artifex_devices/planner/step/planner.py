@@ -12,22 +12,35 @@ from artifex_devices._base.checks import check_type, failure, wrong_type
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster, Mesh
+from artifex_devices.planner.arguments import check_given, refuse
 from artifex_devices.planner.collective import Estimate, rates_of
+from artifex_devices.planner.shape import ModelLike, shape_of
 from artifex_devices.planner.step.model import StepModel, description_of
 from artifex_devices.planner.step.plan import StepPlan
 from artifex_devices.planner.step.text import axis_texts
+from artifex_devices.planner.step.transformer import transformer
 from artifex_devices.planner.step.values import StepCollective, StepMemory, StepProduct, StepRegime, StepSeconds
 
 
-def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Hashable | Sequence[Hashable]]) -> StepPlan:
+def plan_step(
+    model: ModelLike | StepModel,
+    mesh: Mesh,
+    rules: Mapping[str, Hashable | Sequence[Hashable]],
+    *,
+    batch: int | None = None,
+    sequence: int | None = None,
+) -> StepPlan:
     """Plans memory, FLOPs, collectives, seconds and bounds of one step of a model that rules shard over a mesh.
 
     Args:
-        model: The step: tensors, operations, optimiser. `artifex_devices.models` has functions that make some.
+        model: The step: tensors, operations, optimiser. `artifex_devices.models` has functions that make some. Or a
+            model as `plan_training` takes it, for the step of `models.transformer` with its defaults.
         mesh: Mesh of devices of a cluster, or of GPUs of the catalogue (`simulate("4 x h100")`). The links under its
             axes matter.
         rules: Logical axis to the mesh axis that shards it, by name, or several, or None. Logical axes that are left
             out are not sharded.
+        batch: Number of sequences in a step, over all devices. A StepModel has its own.
+        sequence: Number of tokens in a sequence. A StepModel has its own.
 
     Returns:
         A StepPlan; `print` shows it as a table.
@@ -35,38 +48,42 @@ def plan_step(model: StepModel, mesh: Mesh, rules: Mapping[str, Hashable | Seque
     Raises:
         ValueError: A rule is about an unknown axis; dimensions do not divide; a mesh axis shards two dimensions of one
             tensor; groups of the mesh are not boxes of the cluster. The text names every mistake of one kind.
-        TypeError: An argument has the wrong type.
+        TypeError: An argument has the wrong type, or `batch` and `sequence` are missing or do not belong to the model.
         RuntimeError: A rate of the cluster that is needed is not known, such as the FLOP/s of a dtype.
 
     Example:
-        >>> from artifex_devices import cluster, mesh_utils, models
+        >>> from artifex_devices import cluster, mesh_utils
         >>> from artifex_devices.planner import plan_step
         >>> from artifex_devices.sharding import Mesh
         >>> pod = cluster.tpu("v5p", (4, 4, 4))
         >>> mesh = Mesh(mesh_utils.create_device_mesh((16, 4), pod.devices()), ("data", "tensor"))
-        >>> model = models.transformer("llama-2-7b", batch=64, sequence=4096)
-        >>> plan = plan_step(model, mesh, {"batch": "data", "embed": "data", "mlp": "tensor", "kv_heads": "tensor"})
+        >>> rules = {"batch": "data", "embed": "data", "mlp": "tensor", "kv_heads": "tensor"}
+        >>> plan = plan_step("llama-2-7b", mesh, rules, batch=64, sequence=4096)
         >>> plan.fits, plan.bound
         (True, 'compute')
     """
-    check_type(
-        "plan_step",
-        "model",
-        model,
-        StepModel,
-        "a StepModel",
-        "write models.transformer('llama-2-7b', batch=64, sequence=4096)",
-    )
+    step = _step_of("plan_step", model, batch, sequence)
     checked_mesh: Any = mesh
     network = _planner.network_of_device(mesh.devices.flat[0]) if isinstance(checked_mesh, Mesh) and mesh.size else None
     if not isinstance(network, Cluster):
         fix = "make one of cluster.tpu('v5p', (4, 4, 4)).devices()"
         raise wrong_type("plan_step", "mesh", mesh, "a Mesh of a cluster's devices", fix)
     names = mesh.axis_names
-    sharded = _sharded_axes(model, names, rules)
-    bits = [sum(1 << names.index(axis) for axis in sharded[logical]) for logical in model.logical_axes]
-    found = _planner.plan_step(description_of(model), network, mesh, list(axis_texts(names).values()), bits)
-    return step_plan(model, network, dict(zip(names, mesh.axis_sizes, strict=True)), sharded, found)
+    sharded = _sharded_axes(step, names, rules)
+    bits = [sum(1 << names.index(axis) for axis in sharded[logical]) for logical in step.logical_axes]
+    found = _planner.plan_step(description_of(step), network, mesh, list(axis_texts(names).values()), bits)
+    return step_plan(step, network, dict(zip(names, mesh.axis_sizes, strict=True)), sharded, found)
+
+
+def _step_of(operation: str, model: object, batch: int | None, sequence: int | None) -> StepModel:
+    """Returns the step of a `model` argument."""
+    if isinstance(model, StepModel):
+        refuse(operation, {"batch": batch, "sequence": sequence}, "a StepModel", "neither, as the step has its own")
+        return model
+    shape = shape_of(operation, model)
+    check_given(operation, batch, sequence)
+    sizes: dict[str, Any] = {"batch": batch, "sequence": sequence}
+    return transformer(shape, **sizes)
 
 
 def _sharded_axes(model: StepModel, names: tuple[Hashable, ...], rules: Any) -> dict[str, tuple[Hashable, ...]]:

@@ -22,64 +22,23 @@ from artifex_devices.planner.step.planner import step_plan
 _MAX_AXES = 4
 
 
-def suggest(
+def suggest_shardings(
     model: StepModel,
     cluster: Cluster,
-    top: int = 5,
     *,
-    max_axes: int = 2,
-    axes: Sequence[str] | None = None,
-    overlap: bool = True,
-    progress: bool = True,
+    top: int,
+    max_axes: int,
+    axes: Sequence[str] | None,
+    overlap: bool,
+    progress: bool,
 ) -> Suggestions:
-    """Finds the best meshes and rules for a model on all devices of a cluster.
+    """Finds the best meshes and rules for a step on all devices of a cluster; `suggest` describes the arguments.
 
     The search tries every mesh of 1 to `max_axes` axes with the devices in order of id and in JAX's order, and on each
-    mesh every set of rules: each mesh axis may shard any set of logical axes. It is exhaustive, so the answer is the
-    best of this space by the model of `plan_step`. The space does not include pipeline parallelism, where each layer is
-    on a part of the devices.
-
-    Better means fewer seconds; between equals (to 1 in 2**24) fewer seconds by the other measure, with or without
-    overlap; then less memory, fewer mesh axes, fewer sharded dimensions. Meshes that shard the same axes into as many
-    parts count once.
-
-    Args:
-        model: The step; `artifex_devices.models` has functions that make some.
-        cluster: Cluster whose devices are used, all of them.
-        top: Number of options to return.
-        max_axes: Maximum number of mesh axes, 1 to 4. Each axis multiplies the search by the number of sets of logical
-            axes.
-        axes: Logical axes that rules may shard, or None for all dimensions of a product's operands and results.
-        overlap: Whether seconds assume that a step's communication overlaps with its products
-            (`StepSeconds.overlapped`) or not (`serial`).
-        progress: Whether to show a progress bar on standard error, if that is a terminal. Ctrl-C always ends the
-            search.
-
-    Returns:
-        Suggestions; `print` shows them as a table with the reasons.
-
-    Raises:
-        ValueError: `top` or `max_axes` is out of range, an axis is not the model's, or the space is too large.
-        TypeError: An argument has the wrong type.
-        RuntimeError: A rate of the cluster that is needed is not known.
-
-    Example:
-        >>> from artifex_devices import cluster, models
-        >>> from artifex_devices.planner import suggest
-        >>> small = models.mlp(embed=1024, mlp=4096, layers=4, tokens=2**16)
-        >>> found = suggest(small, cluster.tpu("v5e", (4, 4)), top=1)
-        >>> dict(found.options[0].plan.mesh_shape), found.options[0].rules
-        ({'data': 16}, {'batch': ('data',), 'embed': ('data',)})
+    mesh every set of rules. Better means fewer seconds; between equals (to 1 in 2**24) fewer seconds by the other
+    measure, with or without overlap; then less memory, fewer mesh axes, fewer sharded dimensions. Meshes that shard the
+    same axes into as many parts count once.
     """
-    check_type(
-        "suggest",
-        "model",
-        model,
-        StepModel,
-        "a StepModel",
-        "write models.transformer('llama-2-7b', batch=64, sequence=4096)",
-    )
-    check_type("suggest", "cluster", cluster, Cluster, "a Cluster", "write cluster.tpu('v5e', (16, 16))")
     count = check_int("suggest", "top", top, minimum=1, maximum=1000)
     max_axes = check_int("suggest", "max_axes", max_axes, minimum=1, maximum=_MAX_AXES)
     for name, value in (("overlap", overlap), ("progress", progress)):

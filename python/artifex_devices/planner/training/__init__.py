@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Costs of training runs, and the search for their configurations."""
 
-from artifex_devices.planner.training.arguments import checked_efficiency, checked_shape
+from artifex_devices.planner.training.arguments import checked_efficiency
 from artifex_devices.planner.training.choices import TrainingChoice, TrainingSuggestions
 from artifex_devices.planner.training.config import FORMATS, TrainingConfig
 from artifex_devices.planner.training.efficiency import Efficiency
 from artifex_devices.planner.training.efficiency_fit import EfficiencyFit, fit
 from artifex_devices.planner.training.plan import TrainingPlan
 from artifex_devices.planner.training.planner import plan_training
-from artifex_devices.planner.training.search import suggest_training
+from artifex_devices.planner.training.search import suggest_configs
 from artifex_devices.planner.training.space import TrainingSpace
 from artifex_devices.planner.training.tensor_dtypes import itemsize_of
 from artifex_devices.planner.training.values import TrainingSeconds, TrainingStage
@@ -25,9 +25,8 @@ __all__ = [
     "TrainingStage",
     "TrainingSuggestions",
     "checked_efficiency",
-    "checked_shape",
     "fit",
     "itemsize_of",
     "plan_training",
-    "suggest_training",
+    "suggest_configs",
 ]

@@ -11,7 +11,7 @@ from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster
-from artifex_devices.planner.report import Report, Summary
+from artifex_devices.planner.report import Report, Summary, with_model
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.code import jax_code, maxtext_flags, megatron_flags, mesh_code
 from artifex_devices.planner.training.config import TrainingConfig, config_content
@@ -69,7 +69,7 @@ class TrainingSuggestions(Report):
     """Options of a training run, fastest first; `print` shows them.
 
     Attributes:
-        shape: The model.
+        model: The model.
         cluster: The devices.
         config: Fields that all options share.
         options: Fastest configurations that fit on all devices.
@@ -79,7 +79,7 @@ class TrainingSuggestions(Report):
         space: The space that was searched.
     """
 
-    shape: TransformerShape
+    model: TransformerShape
     cluster: Cluster
     config: TrainingConfig
     options: tuple[TrainingChoice, ...]
@@ -87,6 +87,9 @@ class TrainingSuggestions(Report):
     nearest: tuple[TrainingChoice, ...]
     ways_out: tuple[str, ...]
     space: TrainingSpace
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(with_model(state))
 
     @property
     def best(self) -> TrainingChoice:
@@ -101,7 +104,7 @@ class TrainingSuggestions(Report):
             return self.nearest[0]
         raise failure(
             ValueError,
-            "suggest_training",
+            "suggest",
             "no combination divides the batch, the layers and the cluster",
             expected="a batch that data parallelism divides",
             got=self.config.batch,
@@ -131,7 +134,7 @@ class TrainingSuggestions(Report):
                 fix="change the batch or the pinned fields",
             )
         notes = ["no other configuration is better in seconds, memory and devices at once; seconds are of the model"]
-        title = f"{self.shape.name} on {self.cluster.name}: seconds of a step over memory of a device"
+        title = f"{self.model.name} on {self.cluster.name}: seconds of a step over memory of a device"
         chart = axes_for("TrainingSuggestions.plot", ax, title, notes)
         chart.loglog()
         memories = sorted(each.plan.memory / 1e9 for each in chosen)
@@ -202,7 +205,7 @@ class TrainingSuggestions(Report):
                 ("nearest, least memory first", [each.plan for each in self.nearest]),
             ]
         )
-        title = f"training {self.shape.name} on {self.cluster.name}"
+        title = f"training {self.model.name} on {self.cluster.name}"
         return Summary(title, [*facts, *common], head, rows)
 
     def _content(self) -> dict[str, object]:
@@ -223,7 +226,7 @@ class TrainingSuggestions(Report):
         error = found[0].plan._error() if found else None
         return {
             "kind": "training suggestions",
-            "model": self.shape.name,
+            "model": self.model.name,
             "cluster": self.cluster.name,
             "batch": self.config.batch,
             "sequence": self.config.sequence,

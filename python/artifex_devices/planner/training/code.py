@@ -49,7 +49,7 @@ def _specs_text(plan: TrainingPlan) -> list[str]:
 def _comment(plan: TrainingPlan) -> str:
     pipeline = f", {plan.config.pipeline} stages" if plan.config.pipeline > 1 else ""
     return (
-        f"# {plan.shape.name} on {plan.devices} devices: microbatches of {plan.config.microbatch} sequences, "
+        f"# {plan.model.name} on {plan.devices} devices: microbatches of {plan.config.microbatch} sequences, "
         f"{plan.microbatches} a step, ZeRO {plan.config.zero}{pipeline}, recompute {plan.config.recompute}"
     )
 
@@ -96,7 +96,7 @@ def _groups(shape: TransformerShape) -> list[str]:
 
 def megatron_flags(plan: TrainingPlan) -> str:
     """Returns options of Megatron-LM (its megatron/training/arguments.py), one per line."""
-    config, shape = plan.config, plan.shape
+    config, shape = plan.config, plan.model
     flags = [
         f"--num-layers {shape.layers}",
         f"--hidden-size {shape.embed}",

@@ -128,7 +128,7 @@ def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = Non
     start = plans[0].efficiency if efficiency is None else efficiency
     check_type("fit", "efficiency", start, Efficiency, "an Efficiency or None", "write Efficiency.of(cluster)")
     steps = [
-        (vars(plan.shape), plan.cluster, plan.config._described(plan.cluster.device_count), float(plan.measured or 0))
+        (vars(plan.model), plan.cluster, plan.config._described(plan.cluster.device_count), float(plan.measured or 0))
         for plan in plans
     ]
     found = fit_training(steps, start._described())

@@ -32,7 +32,7 @@ class Plan(Protocol):
     """Arguments of a TrainingPlan."""
 
     @property
-    def shape(self) -> TransformerShape:
+    def model(self) -> TransformerShape:
         """The model."""
 
     @property
@@ -114,7 +114,7 @@ def nearest_fits(plan: Plan) -> NearestFits:
     kept = {name: value for name, value in vars(config).items() if name not in _FOUND}
     kept["overlap"] = config._unusual_overlap()
     searched = find_configs(
-        plan.shape, plan.cluster, plan.efficiency, kept, batch=config.batch, sequence=config.sequence, top=3,
+        plan.model, plan.cluster, plan.efficiency, kept, batch=config.batch, sequence=config.sequence, top=3,
         headroom=0.0, device_counts=[plan.devices],
     )  # fmt: skip
     return NearestFits(tuple(plan._with_config(chosen) for chosen, _ in searched.options), searched.ways_out)
@@ -133,7 +133,7 @@ def _first_fit(plan: Plan, choices: Iterator[dict[str, object]]) -> Plan | None:
 
 def _single_changes(plan: Plan) -> Iterator[Iterator[dict[str, object]]]:
     """Yields the changes of each field, the smallest one first."""
-    config, shape, devices = plan.config, plan.shape, plan.devices
+    config, shape, devices = plan.config, plan.model, plan.devices
     stronger = RECOMPUTES[RECOMPUTES.index(config.recompute) + 1 :]
     yield ({"recompute": each} for each in stronger if each == "full" or not config.flash_attention)
     if config.recompute_layers is not None:

@@ -12,7 +12,7 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import bytes_text, count_text, rate_text, seconds_text
 from artifex_devices._core import Cluster
-from artifex_devices.planner.report import Report, Summary, picked
+from artifex_devices.planner.report import Report, Summary, picked, with_model
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.config import TrainingConfig, config_content
 from artifex_devices.planner.training.efficiency import Efficiency
@@ -36,7 +36,7 @@ class TrainingPlan(Report):
     """Memory and seconds of one training step; `print` shows them.
 
     Attributes:
-        shape: The model.
+        model: The model.
         cluster: The devices.
         config: Configuration, with `data` derived.
         efficiency: Factors of the expected seconds.
@@ -56,7 +56,7 @@ class TrainingPlan(Report):
         host_available: Bytes of memory of a host, or None if nothing is offloaded or the size is unknown.
     """
 
-    shape: TransformerShape
+    model: TransformerShape
     cluster: Cluster
     config: TrainingConfig
     efficiency: Efficiency
@@ -74,6 +74,9 @@ class TrainingPlan(Report):
     available: int
     host_memory: int
     host_available: int | None
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(with_model(state))
 
     @property
     def fits(self) -> bool:
@@ -128,7 +131,7 @@ class TrainingPlan(Report):
             ValueError: `kind` is another text.
         """
         check_choice("TrainingPlan.to_svg", "kind", kind, PICTURES)
-        title = f"{self.shape.name} on {self.devices} devices of {self.cluster.name}"
+        title = f"{self.model.name} on {self.devices} devices of {self.cluster.name}"
         if kind == "memory":
             return memory_svg(f"{title}: memory by stage", self.stages, self.available)
         if kind == "schedule":
@@ -142,7 +145,7 @@ class TrainingPlan(Report):
 
     def _with_config(self, config: TrainingConfig) -> TrainingPlan:
         """Plans another configuration on as many devices."""
-        return planned(self.shape, self.cluster, config, self.efficiency, self.devices)
+        return planned(self.model, self.cluster, config, self.efficiency, self.devices)
 
     def _summary(self) -> Summary:
         """Formats the facts, and the waterfall as a table."""
@@ -187,13 +190,13 @@ class TrainingPlan(Report):
         hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in self.expected.hidden.items() if value > 0)
         facts.append(("hidden", hidden or "nothing"))
         facts += factor_facts(self.efficiency, sharp=config.sharp)
-        facts += [("note", note) for note in self.shape.notes]
+        facts += [("note", note) for note in self.model.notes]
         rows = [
             (text, seconds_text(self.roofline.parts[name]), seconds_text(value), f"{value / self.seconds:.1%}")
             for name, text in TIME_PARTS.items()
             if (value := self.expected.parts[name]) > 0 or self.roofline.parts[name] > 0
         ]
-        title = f"{self.shape.name}, training on {self.devices} devices of {self.cluster.name}"
+        title = f"{self.model.name}, training on {self.devices} devices of {self.cluster.name}"
         return Summary(title, facts, ("part of a step", "roofline", "expected", "share"), rows)
 
     def _host_facts(self) -> list[tuple[str, str]]:
@@ -213,7 +216,7 @@ class TrainingPlan(Report):
         nearest, error = nearest_fits(self), self._error()
         return {
             "kind": "training",
-            "model": self.shape.name,
+            "model": self.model.name,
             "cluster": self.cluster.name,
             "devices": self.devices,
             "config": config_content(self.config),
@@ -233,12 +236,12 @@ class TrainingPlan(Report):
             **picked(self, "model_flops", "executed_flops", "peak_flops", "mfu", "tokens_per_second"),
             **picked(self, "bubble_fraction"),
             "efficiency": self.efficiency._content()["factors"],
-            **({"notes": list(self.shape.notes)} if self.shape.notes else {}),
+            **({"notes": list(self.model.notes)} if self.model.notes else {}),
         }
 
 
 def planned(
-    shape: TransformerShape,
+    model: TransformerShape,
     cluster: Cluster,
     config: TrainingConfig,
     efficiency: Efficiency,
@@ -247,14 +250,14 @@ def planned(
 ) -> TrainingPlan:
     """Returns the plan on the first `devices` devices of a cluster."""
     described = config._described(devices)
-    found = _planner.plan_training(vars(shape), cluster, described, efficiency._described(), devices)
+    found = _planner.plan_training(vars(model), cluster, described, efficiency._described(), devices)
     parts: dict[str, Any] = {
         "stages": tuple(TrainingStage(**stage) for stage in found["stages"]),
         "roofline": TrainingSeconds(**found["roofline"]),
         "expected": TrainingSeconds(**found["expected"]),
     }
     return TrainingPlan(
-        shape=shape,
+        model=model,
         cluster=cluster,
         config=config.replaced(data=described["data"]),
         efficiency=efficiency,

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 from artifex_devices import _planner
 from artifex_devices._base.checks import check_int, check_sequence, failure
-from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.progress import progress_bar
 from artifex_devices._base.public_path import public
-from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster
 from artifex_devices.planner.plain_numbers import plain
 from artifex_devices.planner.shape import TransformerShape
+from artifex_devices.planner.training.arguments import check_fields
 from artifex_devices.planner.training.config import CONTEXT_METHODS, RECOMPUTES, TrainingConfig
 from artifex_devices.planner.training.efficiency import Efficiency
 
@@ -86,7 +85,7 @@ def find_configs(
     device_counts: Iterable[int] | None = None,
     progress: bool = False,
 ) -> FoundConfigs:
-    """Searches for configurations; suggest_training() describes the arguments."""
+    """Searches for configurations; suggest() describes the arguments."""
     config, choices = _pinned(shape, batch, sequence, pinned)
     overlap = pinned.get("overlap", {})
     most = largest_tensor(cluster, max_tensor)
@@ -112,7 +111,7 @@ def find_configs(
     ]
     total = _planner.training_groups(space) * len(counts)
     found: dict[int, dict[str, Any]] = {}
-    with progress_bar("suggest_training", total, is_wanted=progress) as report:
+    with progress_bar("suggest", total, is_wanted=progress) as report:
         for i, devices in enumerate(counts):
             shift = i * total // len(counts)
             shown = None if report is None else lambda done, shift=shift, report=report: report(shift + done)
@@ -143,20 +142,11 @@ def _pinned(
     shape: TransformerShape, batch: Any, sequence: Any, pinned: Mapping[str, object]
 ) -> tuple[TrainingConfig, dict[str, list[Any]]]:
     """Returns the configuration of the fields that are not searched, and the choices of fields that are pinned."""
-    fields = [key for key in TrainingConfig.__dataclass_fields__ if key not in ("batch", "sequence", "data")]
-    unknown = [f"{safe_repr(key)}{did_you_mean(key, fields)}" for key in pinned if key not in fields]
-    if unknown:
-        raise failure(
-            ValueError,
-            "suggest_training",
-            f"unknown fields {', '.join(unknown)}",
-            expected=f"some of {', '.join(fields)}",
-            fix="correct them",
-        )
+    check_fields("suggest", pinned, "data")
     if pinned.get("sequence_parallel") is False:
         raise failure(
             ValueError,
-            "suggest_training",
+            "suggest",
             "sequence_parallel=False cannot be pinned",
             expected="it to follow from the search, which shards sequences over the tensor ranks",
             fix="leave it out",
@@ -170,16 +160,14 @@ def _pinned(
         elif isinstance(value, (int, str)) or value is None:
             choices[key] = [value]
         else:
-            found = check_sequence(
-                "suggest_training", key, value, "a number, a text, or a sequence of numbers or texts"
-            )
+            found = check_sequence("suggest", key, value, "a number, a text, or a sequence of numbers or texts")
             choices[key] = [plain(each) for each in found]
     config = TrainingConfig(batch=batch, sequence=sequence, **rest)
     for key, values in choices.items():
         for value in values:  # checks each
             config.replaced(**{key: value}, **({"schedule": "interleaved"} if key == "chunks" else {}))
         if not values:
-            raise ValueError(f"suggest_training: {key} has no choices; expected one or more; leave it out to search it")
+            raise ValueError(f"suggest: {key} has no choices; expected one or more; leave it out to search it")
     if "recompute_layers" in choices:
         every = 1 if config.recompute_method == "uniform" else shape.layers  # what None means
         choices["recompute_layers"] = sorted({every if each is None else each for each in choices["recompute_layers"]})
@@ -191,7 +179,7 @@ def _pinned(
 def largest_tensor(cluster: Cluster, given: object) -> int:
     """Returns the largest tensor parallelism: the caller's, or for None the number of devices inside a node."""
     if given is not None:
-        return check_int("suggest_training", "max_tensor", given, minimum=1, maximum=2**20)
+        return check_int("suggest", "max_tensor", given, minimum=1, maximum=2**20)
     inside = cluster.device_count // cluster.slices
     return min(inside, 16 if cluster.platform == "tpu" else 8)
 
@@ -201,10 +189,10 @@ def _device_counts(cluster: Cluster, given: object) -> list[int]:
     if given is None:
         inside = every // cluster.slices
         return [every // part for part in (1, 2, 4) if every % part == 0 and (every // part) % inside == 0]
-    values = check_sequence("suggest_training", "device_counts", given, "a sequence of ints")
-    counts = [check_int("suggest_training", "device_counts", each, minimum=1, maximum=every) for each in values]
+    values = check_sequence("suggest", "device_counts", given, "a sequence of ints")
+    counts = [check_int("suggest", "device_counts", each, minimum=1, maximum=every) for each in values]
     if not counts:
-        raise ValueError("suggest_training: device_counts is empty; expected 1 or more; leave it out for all devices")
+        raise ValueError("suggest: device_counts is empty; expected 1 or more; leave it out for all devices")
     return sorted(set(counts), reverse=True)
 
 
@@ -213,7 +201,7 @@ def _memory(cluster: Cluster) -> float:
     if found is None:
         raise failure(
             RuntimeError,
-            "suggest_training",
+            "suggest",
             f"the memory of a device of {cluster.name} is not known",
             expected="it in the cluster",
             fix="give the cluster's chip its memory_bytes",

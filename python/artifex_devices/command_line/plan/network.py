@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`artifex_devices plan`: costs of meshes, reshards, collectives and steps on any cluster."""
+"""`plan mesh`, `plan reshard` and `plan collective`."""
 
 from __future__ import annotations
 
@@ -11,39 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from artifex_devices._base.checks import failure
 from artifex_devices._base.nearest_name import did_you_mean
-from artifex_devices.command_line import console, mesh_argument, plan_model, plan_training, training_options
-from artifex_devices.command_line.cluster_argument import CLUSTER_FORMS, add_cluster, is_here, read_cluster
+from artifex_devices.command_line import console
 from artifex_devices.command_line.console import UsageError
-from artifex_devices.command_line.mesh_argument import add_mesh, lay_mesh, read_sizes
+from artifex_devices.command_line.plan import mesh_argument
+from artifex_devices.command_line.plan.actions import add_action
+from artifex_devices.command_line.plan.cluster_argument import add_cluster, read_cluster
+from artifex_devices.command_line.plan.mesh_argument import add_mesh, lay_mesh, read_sizes
 
 if TYPE_CHECKING:
     from artifex_devices._core import Mesh
     from artifex_devices.mesh_utils.explanation import AxisExplanation, MeshExplanation
 
-
-SUMMARY = "estimate meshes, reshards, collectives and steps of models on any cluster"
-DESCRIPTION = """\
-mesh        show where a mesh's axes are placed on the network, and their bandwidth
-reshard     list the steps, bytes, memory and seconds from one sharding to another
-collective  estimate the seconds of a collective with each algorithm that the network allows
-step        estimate memory, seconds, collectives and bounds of a model's step, sharded by your rules
-suggest     find the best meshes and rules for a model by an exhaustive search
-train       estimate a training run with pipelines, ZeRO and recomputation; --search finds the best configuration"""
-EXAMPLES = f"""\
-examples:
-  artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
-  artifex_devices plan reshard "bfloat16[4096,4096]" x,_ _,x --cluster "tpu v5e 4x4" --mesh x=4,y=4
-  artifex_devices plan collective all_reduce 1GB slice,chip --cluster "dgx h100 nodes=4"
-  artifex_devices plan suggest llama-2-7b --batch 256 --sequence 4096 --cluster "tpu v5e 16x16"
-  artifex_devices plan train llama-2-7b --batch 256 --sequence 4096 --cluster "dgx h100 nodes=4" --search
-  artifex_devices plan reshard --help                 show the options of one subcommand
-  artifex_devices plan mesh --cluster "tpu v5e 16x16" --mesh data=16,model=16 --svg mesh.svg
-
-{CLUSTER_FORMS}
-exit codes: 0 success; 1 it does not fit (the torus has no such mesh; the reshard needs more than --memory-limit, or
-            the model more memory than a device has); 2 usage error, or a file cannot be read;
-            other codes: artifex_devices --help
-"""
 
 _MESH_EXAMPLES = """\
   artifex_devices plan mesh --cluster "tpu v4 4x4x8" --mesh data=16,model=8
@@ -67,12 +45,10 @@ _COLLECTIVE_EXAMPLES = """\
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_network(actions: Any) -> None:
     """Adds the subcommands and their options."""
-    actions = parser.add_subparsers(title="what to plan", metavar="<what>", dest="action", required=True)
-
     codes = "1 this torus has no such mesh; 2 usage error"
-    mesh = _add(actions, "mesh", "show how a mesh is placed on the network", _MESH_EXAMPLES, codes, _mesh)
+    mesh = add_action(actions, "mesh", "show how a mesh is placed on the network", _MESH_EXAMPLES, codes, _mesh)
     add_cluster(mesh)
     add_mesh(mesh, required=True)
     traffic = "bytes gathered over each axis, 0 for axes not listed (default: 1 GiB over each axis)"
@@ -80,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     console.add_output(mesh, "the mesh on its network")
 
     codes = "1 no plan is within --memory-limit; 2 usage error"
-    reshard = _add(actions, "reshard", "plan a reshard", _RESHARD_EXAMPLES, codes, _reshard)
+    reshard = add_action(actions, "reshard", "plan a reshard", _RESHARD_EXAMPLES, codes, _reshard)
     add = reshard.add_argument
     add("array", metavar="ARRAY", help="dtype and shape: bfloat16[4096,4096]")
     add("source", metavar="FROM", help="spec before the reshard: x,_ or P(x, None)")
@@ -92,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     console.add_output(reshard, "both shardings and the bytes between devices")
 
     codes = "2 usage error; 3 the cluster lacks a rate that is needed"
-    collective = _add(actions, "collective", "estimate a collective", _COLLECTIVE_EXAMPLES, codes, _collective)
+    collective = add_action(actions, "collective", "estimate a collective", _COLLECTIVE_EXAMPLES, codes, _collective)
     add = collective.add_argument
     ops = "all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, or permute with --perm"
     add("op", metavar="OP", help=ops)
@@ -103,50 +79,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pairs = "for permute: senders and receivers, as positions in a group: 0:1,1:2,2:0"
     add("--perm", metavar="FROM:TO,...", help=pairs)
     console.add_output(collective, "the mesh of --mesh on its network, with the groups of each axis,")
-
-    codes = f"1 it does not fit in memory, or the torus has no such mesh; {codes}"
-    step = _add(actions, "step", "estimate a model's step", plan_model.STEP_EXAMPLES, codes, plan_model.run_step)
-    plan_model.add_step(step)
-    console.add_output(step, "the step in the roofline of a device")
-
-    texts = ("find the best meshes and rules for a model", plan_model.SUGGEST_EXAMPLES, codes)
-    suggest = _add(actions, "suggest", *texts, plan_model.run_suggest)
-    plan_model.add_suggest(suggest)
-    console.add_output(suggest, "the mesh of the best option on its network")
-
-    codes = "1 it does not fit in memory; 2 usage error; 3 the cluster lacks a rate that is needed"
-    texts = (
-        "estimate a training run, or find its best configuration",
-        training_options.TRAIN_EXAMPLES,
-        codes,
-    )
-    training_options.add_train(_add(actions, "train", *texts, plan_training.run_train))
-
-
-def _add(actions: Any, name: str, summary: str, examples: str, codes: str, run_action: Any) -> argparse.ArgumentParser:
-    description = f"{summary[0].upper()}{summary[1:]}."
-    exits = f"exit codes: 0 success; {codes}; other codes: artifex_devices --help\n"
-    epilog = f"examples:\n{examples}\n{CLUSTER_FORMS}\n{exits}"
-    return console.add_parser(actions, name, summary, description, epilog, run_action=run_action)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Runs the subcommand; returns the exit code."""
-    try:
-        code: int = arguments.run_action(arguments)
-    except NotImplementedError as error:  # the torus has no such mesh
-        console.complain(f"artifex_devices plan: {mesh_argument.no_mesh_text(error, arguments)}")
-        return console.ATTENTION
-    except RuntimeError as error:  # a rate is not known
-        if not is_here(arguments.cluster):
-            raise
-        hint = ""
-        if not arguments.measured:
-            hint = "; for this machine add --measured, in Python cluster.this_machine(measured=measure_roofline())"
-        elif "FLOP/s" in str(error):
-            hint = "; only FLOP/s of float32 are measured: add --dtype float32"
-        raise RuntimeError(f"{error}{hint}") from None
-    return code
 
 
 def _mesh(arguments: argparse.Namespace) -> int:

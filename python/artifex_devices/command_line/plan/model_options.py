@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of `plan train`: the fields of a TrainingConfig, factors of efficiency, the search and its output."""
+"""Options of `plan MODEL`: the fields of a TrainingConfig, factors of efficiency, the search, failures and output."""
 
 from __future__ import annotations
 
@@ -9,26 +9,36 @@ from typing import Any
 
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices.command_line import console
-from artifex_devices.command_line.cluster_argument import add_cluster
-from artifex_devices.command_line.plan_model import MODEL_FORMS
+from artifex_devices.command_line.plan.actions import MODEL, MODEL_FORMS, add_action, add_run
+from artifex_devices.command_line.plan.cluster_argument import add_cluster
 
-TRAIN_EXAMPLES = f"""\
-  artifex_devices plan train llama-3.1-405b --batch 2048 --sequence 8192 --cluster "dgx h100 nodes=2048" \\
-      --tensor 8 --sequence-parallel --pipeline 16 --zero 1
-  artifex_devices plan train llama-2-7b --batch 256 --sequence 4096 --cluster "dgx h100 nodes=4" --search
-  artifex_devices plan train config.json --batch 64 --sequence 4096 --cluster "tpu v5e 4x4" --search --zero 2,3 --json
-  artifex_devices plan train llama-2-70b --batch 256 --sequence 4096 --cluster "tpu v5e 16x16" --zero 3 \\
-      --recompute full --svg pictures/
-  artifex_devices plan train llama-2-7b --batch 256 --sequence 4096 --cluster "dgx h100 nodes=4" --search \\
-      --code megatron
+_EXAMPLES = f"""\
+  artifex_devices plan llama-3-70b --cluster "64 x h100" --batch 512 --sequence 8k
+  artifex_devices plan llama-3-70b --cluster "64 x h100" --batch 512 --sequence 8k --tensor 8 --pipeline 2 --zero 1
+  artifex_devices plan llama-3-70b --cluster "64 x h100" --batch 512 --sequence 8k --tensor 4,8 --dtype float8
+  artifex_devices plan llama-3.1-405b --cluster "2048 x dgx h100" --batch 2048 --sequence 8k --tp 8 --pp 16 --zero 1 \\
+      --failures --mtbf-hours 3 --save-seconds 30 --restart-seconds 600
+  artifex_devices plan config.json --cluster v5e-16 --batch 64 --sequence 4096 --zero 2,3 --json
+  artifex_devices plan llama-2-7b --cluster "32 x h100" --batch 256 --sequence 4096 --code megatron
+  artifex_devices plan llama-2-70b --cluster v5e-256 --batch 256 --sequence 4096 --zero 3 --recompute full \\
+      --svg pictures/
 
 {MODEL_FORMS}"""
+
+#: Fields that a search chooses: with one value of any of them the options describe one configuration.
+CHOSEN_BY_SEARCH = (
+    "tensor", "sequence_parallel", "context", "context_method", "pipeline", "schedule", "chunks", "data", "zero",
+    "zero_shards", "expert", "expert_tensor", "microbatch", "recompute", "recompute_layers", "offload_optimizer",
+    "offload_activations",
+)  # fmt: skip
+SEARCH_ONLY = ("top", "max_tensor", "memory_headroom", "device_counts")
+ONE_ONLY = ("data", "measured_step")
 
 PICTURES = ("waterfall", "memory", "schedule")
 _CODES = ("mesh", "jax", "megatron", "maxtext")
 _RECOMPUTES = ("none", "selective", "full")
 _TENSOR_KINDS = ("embedding", "head", "norm", "attention", "mlp", "router", "expert")
-_MANY = "; a list with --search: 1,2,4"
+_MANY = "; a list searches them: 1,2,4"
 
 
 def _listed(read: Callable[[str], Any]) -> Callable[[str], list[Any]]:
@@ -84,15 +94,31 @@ def _by_name(read: Callable[[str], Any], what: str) -> Callable[[str], dict[str,
 
 _numbers = _by_name(_number, "a number")
 
+_FAILURES: dict[str, tuple[Callable[[str], Any], str, str]] = {  # arguments of plan_failures
+    "mtbf_hours": (_number, "HOURS", "mean hours between failures of the run"),
+    "failure_rate": (_number, "X", "failures of 1,000 devices in a day, instead of --mtbf-hours"),
+    "save_seconds": (_number, "SECONDS", "seconds that training stops for a checkpoint"),
+    "storage_bandwidth": (console.bytes_of, "BYTES", "bytes per second of the storage, instead of --save-seconds"),
+    "restore_seconds": (_number, "SECONDS", "seconds to read a checkpoint (default: as a save)"),
+    "restart_seconds": (_number, "SECONDS", "seconds to notice a failure and to start all processes again"),
+    "spares": (_whole, "N", "number of spare nodes (default: 0)"),
+    "repair_hours": (_number, "HOURS", "hours until a failed node is repaired (default: 24)"),
+    "interval_seconds": (_number, "SECONDS", "seconds of work between checkpoints (default: the best)"),
+    "days": (_number, "DAYS", "simulated days of each run (default: 30)"),
+    "runs": (console.count_of, "N", "number of simulated runs (default: 400)"),
+    "seed": (_whole, "N", "seed of the failures (default: 0)"),
+}
+FAILURE_OPTIONS = tuple(_FAILURES)
 
-def add_train(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `plan train`."""
-    add = parser.add_argument
-    add("model", metavar="MODEL", help="published name such as llama-2-7b, TOML file, or config.json")
-    batch = "number of sequences in a step, over all devices"
-    add("--batch", type=console.count_of, required=True, metavar="N", help=batch)
-    add("--sequence", type=console.tokens_of, required=True, metavar="N", help="tokens in each sequence, such as 8k")
+
+def add_model(actions: Any, run_action: Callable[..., int]) -> None:
+    """Adds the subcommand and its options."""
+    codes = "1 it does not fit in memory; 2 usage error; 3 the cluster lacks a rate that is needed"
+    summary = "find the best configuration of a training run, or estimate the one that you describe"
+    parser = add_action(actions, MODEL, summary, _EXAMPLES, codes, run_action)
+    parser.usage = "%(prog)s --cluster TEXT --batch N --sequence N [options]"
     add_cluster(parser)
+    add_run(parser)
     _add_fields(parser)
     factors = "factors of efficiency: fitted to training runs (default), published for kernels, or ideal"
     add = parser.add_argument_group("expected seconds").add_argument
@@ -101,7 +127,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     measured = "measured seconds of a step, to compare with the expected seconds"
     add("--measured-step", type=_number, metavar="SECONDS", help=measured)
     search = parser.add_argument_group("search").add_argument
-    search("--search", action="store_true", help="search all options that you leave out, or give as a list of choices")
+    search("--search", action="store_true", help="search the fields that you leave out, although you give others")
     search("--top", type=console.count_of, metavar="N", help="number of options to show (default: 5)")
     inside = "largest tensor parallelism (default: the devices of a node, 8 behind switches, 16 on a torus)"
     search("--max-tensor", type=console.count_of, metavar="N", help=inside)
@@ -109,7 +135,8 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     counts = "numbers of devices for the Pareto front (default: all, half and a quarter, in whole nodes)"
     search("--device-counts", type=_listed(console.count_of), metavar="N,...", help=counts)
     search("--quiet", action="store_true", help="do not show progress on standard error")
-    pictures = "the plan, or with --search the Pareto front, or all pictures if FILE is a folder such as pictures/,"
+    _add_failures(parser)
+    pictures = "the plan, or the Pareto front of a search, or all pictures if FILE is a folder such as pictures/,"
     output = parser.add_argument_group("output")
     form = console.add_output(output, pictures)
     code = f"print the (best) configuration as code or flags: {', '.join(_CODES)}"
@@ -118,23 +145,31 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--picture", type=_one_of(*PICTURES), metavar="KIND", help=picture)
 
 
+def _add_failures(parser: argparse.ArgumentParser) -> None:
+    """Adds --failures and the arguments of plan_failures."""
+    group = parser.add_argument_group("failures").add_argument
+    group("--failures", action="store_true", help="also plan checkpoints and failures of the (best) configuration")
+    for name, (read, unit, text) in _FAILURES.items():
+        group(f"--{name.replace('_', '-')}", type=read, metavar=unit, help=text)
+
+
 def _add_fields(parser: argparse.ArgumentParser) -> None:
     """Adds an option for each field of a TrainingConfig, with the default None for fields that are not given."""
     counts = _listed(console.count_of)
     spread = parser.add_argument_group("spread over devices").add_argument
-    spread("--tensor", type=counts, metavar="N", help=f"devices that share each matrix{_MANY}")
+    spread("--tensor", "--tp", type=counts, metavar="N", help=f"devices that share each matrix{_MANY}")
     spread("--sequence-parallel", action="store_true", default=None, help="also share the activations between matrices")
-    spread("--context", type=counts, metavar="N", help="devices that share each sequence")
+    spread("--context", "--cp", type=counts, metavar="N", help="devices that share each sequence")
     methods = _one_of("ring", "all_to_all", "all_gather")
     spread("--context-method", type=_listed(methods), help="ring (default), all_to_all or all_gather", metavar="KIND")
-    spread("--pipeline", type=counts, metavar="N", help="number of pipeline stages (default: 1)")
+    spread("--pipeline", "--pp", type=counts, metavar="N", help="number of pipeline stages (default: 1)")
     schedules = _one_of("1f1b", "gpipe", "interleaved")
     spread("--schedule", type=schedules, help="1f1b (default), gpipe or interleaved", metavar="KIND")
     spread("--chunks", type=counts, metavar="N", help="chunks of layers per stage, for the interleaved schedule")
-    spread("--data", type=console.count_of, metavar="N", help="replicas (default: all remaining devices)")
+    spread("--data", "--dp", type=console.count_of, metavar="N", help="replicas (default: all remaining devices)")
     spread("--zero", type=_listed(_zero), metavar="0..3", help="stage of ZeRO (default: 0)")
     spread("--zero-shards", type=counts, metavar="N", help="devices over which ZeRO shards (default: all)")
-    spread("--expert", type=counts, metavar="N", help="devices that share the experts of a layer")
+    spread("--expert", "--ep", type=counts, metavar="N", help="devices that share the experts of a layer")
     spread("--expert-tensor", type=console.count_of, metavar="N", help="devices that share an expert (default: 1)")
     imbalance = "load of the busiest experts divided by the mean load (default: 1)"
     spread("--expert-imbalance", type=_number, metavar="X", help=imbalance)

@@ -28,7 +28,7 @@ clusters:
   lab.toml                                          cluster file (docs/how_to/describe_a_cluster.md)
   "node.xml nodes=16 bandwidth=4e11"                hwloc file of one node; optional: latency=, network_bandwidth=,
                                                     network_latency=
-  here, or no --cluster                             this machine; optional: "here latency=1e-6", and --measured for
+  here                                              this machine; optional: "here latency=1e-6", and --measured for
                                                     its measured FLOP/s and bytes/s
 """
 
@@ -39,8 +39,8 @@ _XML = {"nodes": _COUNT, **dict.fromkeys(_XML_RATES, _RATE)}
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Adds --cluster and --measured."""
-    cluster = "cluster such as '64 x h100' or 'v5e-256', or a file; --help-all shows all forms (default: this machine)"
-    parser.add_argument("--cluster", metavar="TEXT|FILE", default="here", help=cluster)
+    cluster = "cluster such as '64 x h100' or 'v5e-256', a file, or here for this machine; --help-all shows all forms"
+    parser.add_argument("--cluster", metavar="TEXT", required=True, help=cluster)
     rates = "stored by measure_roofline(), or measured now in a few seconds"
     measured_help = f"use this machine's measured FLOP/s (float32) and bytes/s, {rates}"
     parser.add_argument("--measured", action="store_true", help=measured_help)
@@ -56,8 +56,8 @@ def read_cluster(text: str, measured: bool = False) -> Cluster:
     from artifex_devices import cluster
 
     if measured and not is_here(text):
-        expected = "here or nothing, as only this machine can be measured"
-        raise UsageError(f"--measured: --cluster is {text!r}; expected {expected}; leave one out")
+        expected = "here, as only this machine can be measured"
+        raise UsageError(f"--measured: --cluster is {text!r}; expected {expected}; write --cluster here")
     with usage_errors(OSError, ValueError, option="--cluster: "):
         if text.isprintable():
             if text.endswith(".toml") or (not text.endswith(".xml") and _is_file(text)):
