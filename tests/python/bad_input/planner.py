@@ -200,6 +200,16 @@ CALLS = [
         where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
     ),
     Calls(
+        "planner.TrainingChoice.runs_in",
+        "planner.TrainingChoice(plan).runs_in('maxtext')",
+        [
+            bad("planner.TrainingChoice(plan).runs_in('maxtxt')", ValueError, "TrainingChoice.runs_in:", "program"),
+            bad("planner.TrainingChoice(plan).runs_in(3)", ValueError, "TrainingChoice.runs_in:", "program"),
+            bad("planner.TrainingChoice(plan).runs_in(None)", ValueError, "TrainingChoice.runs_in:", "program"),
+        ],
+        where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
+    ),
+    Calls(
         "planner.TrainingPlan.to_svg",
         "plan.to_svg()",
         [

@@ -310,7 +310,7 @@ def test_failures_are_planned_below_the_plan(capsys):
 # --- Code and pictures ---
 
 
-@pytest.mark.parametrize("kind", ["mesh", "jax", "megatron", "maxtext"])
+@pytest.mark.parametrize("kind", ["mesh", "jax", "megatron", "maxtext", "deepspeed"])
 def test_code_is_that_of_the_choice(kind, capsys):
     plan = plan_training("llama-2-7b", NODES, CONFIG.replaced(zero=3))
     names = {
@@ -318,10 +318,25 @@ def test_code_is_that_of_the_choice(kind, capsys):
         "jax": "to_jax_code",
         "megatron": "to_megatron_flags",
         "maxtext": "to_maxtext_flags",
+        "deepspeed": "to_deepspeed_json",
     }
     assert output_of(capsys, *FITS, "--code", kind) == (0, getattr(TrainingChoice(plan), names[kind])(), "")
     best = suggest("llama-2-7b", NODES, batch=256, sequence=4096, progress=False).best
     assert output_of(capsys, *RUN, "--code", kind) == (0, getattr(best, names[kind])(), "")
+
+
+def test_code_for_a_program_that_cannot_run_the_plan_is_refused(capsys):
+    error = refused(capsys, *RUN, "--pipeline", "2", "--zero", "1", "--code", "deepspeed")
+    assert "TrainingChoice.to_deepspeed_json: DeepSpeed 0.19.6 cannot run pipeline=2, because" in error
+    assert "plan it with pipeline=1" in error
+
+
+def test_a_search_writes_the_fastest_option_that_the_program_runs(capsys):
+    words = ("llama-3-70b", "--batch", "512", "--sequence", "8192", "--cluster", "dgx h100 nodes=8", "--search")
+    found = suggest("llama-3-70b", cluster.dgx("h100", nodes=8), batch=512, sequence=8192, top=1000, progress=False)
+    assert not found.best.runs_in("megatron")
+    best = next(option for option in found.options if option.runs_in("megatron"))
+    assert output_of(capsys, *words, "--code", "megatron") == (0, best.to_megatron_flags(), "")
 
 
 def test_code_of_a_plan_that_does_not_fit_is_written_with_a_warning(capsys):

@@ -247,7 +247,6 @@ def test_choices_are_code():
     )
     assert "Mesh(" in code
     assert "--tensor-model-parallel-size 2" in best.to_megatron_flags()
-    assert "ici_tensor_parallelism=2" in best.to_maxtext_flags()
 
 
 def test_inference_reads_parameters_and_cache():

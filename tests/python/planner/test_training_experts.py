@@ -169,12 +169,12 @@ def test_padded_slots_are_sent_to_another_node_apart():
 
 
 def test_capacity_is_shown_and_becomes_flags():
-    found = plan(expert=8, expert_capacity=1.25, expert_padding=True)
+    found = plan(expert=8, expert_capacity=1.25, expert_padding=True, zero=3)
     assert "experts over 8, capacity 1.25 padded" in str(found)
     flags = TrainingChoice(found).to_megatron_flags()
     assert "--moe-expert-capacity-factor 1.25 \\\n--moe-pad-expert-input-to-capacity \\\n" in flags
     assert "capacity_factor=1.25\n" in TrainingChoice(found).to_maxtext_flags()
-    dropless = TrainingChoice(plan(expert=8))
+    dropless = TrainingChoice(plan(expert=8, zero=3))
     assert "capacity" not in dropless.to_megatron_flags() + dropless.to_maxtext_flags()
 
 

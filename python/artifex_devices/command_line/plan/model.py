@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     Found: TypeAlias = TrainingPlan | TrainingSuggestions
 
+_MOST_OPTIONS = 1000  # of a search for a program that may not run the fastest ones
+
 
 def run_model(arguments: argparse.Namespace) -> int:
     """Writes the options that a search finds, or the plan of one configuration; 1 if nothing fits."""
@@ -111,6 +113,8 @@ def _search(shape: Any, cluster: Cluster, efficiency: Efficiency, arguments: arg
 
     options = {name: getattr(arguments, name) for name in SEARCH_ONLY}
     options = {name: value for name, value in options.items() if value is not None}
+    if arguments.code not in (None, "mesh", "jax"):
+        options.setdefault("top", _MOST_OPTIONS)
     return suggest(shape, cluster, efficiency=efficiency, progress=not arguments.quiet, **options, **_fields(arguments))
 
 
@@ -153,16 +157,22 @@ def _write_with_failures(found: Found, arguments: argparse.Namespace) -> None:
 
 
 def _write_code(found: Found, arguments: argparse.Namespace) -> None:
-    from artifex_devices.planner import TrainingChoice
+    from artifex_devices.planner import TrainingChoice, TrainingPlan
 
-    choice = TrainingChoice(_best(found))
+    choice, kind = TrainingChoice(_best(found)), arguments.code
+    if kind not in ("mesh", "jax") and not isinstance(found, TrainingPlan):
+        choice = next((option for option in found.options if option.runs_in(kind)), choice)
     write = {
         "mesh": choice.to_mesh_code,
         "jax": choice.to_jax_code,
         "megatron": choice.to_megatron_flags,
         "maxtext": choice.to_maxtext_flags,
+        "torchtitan": choice.to_torchtitan_toml,
+        "deepspeed": choice.to_deepspeed_json,
     }
-    console.write_text(write[arguments.code]())
+    with console.usage_errors(ValueError):
+        text = write[kind]()
+    console.write_text(text)
     if not _fits(found):
         _complain_that_nothing_fits(arguments)
 

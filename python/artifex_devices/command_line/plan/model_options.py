@@ -35,7 +35,7 @@ SEARCH_ONLY = ("top", "max_tensor", "memory_headroom", "device_counts")
 ONE_ONLY = ("data", "measured_step")
 
 PICTURES = ("waterfall", "memory", "schedule")
-_CODES = ("mesh", "jax", "megatron", "maxtext")
+_CODES = ("mesh", "jax", "megatron", "maxtext", "torchtitan", "deepspeed")
 _RECOMPUTES = ("none", "selective", "full")
 _TENSOR_KINDS = ("embedding", "head", "norm", "attention", "mlp", "router", "expert")
 _MANY = "; a list searches them: 1,2,4"
@@ -139,7 +139,7 @@ def add_model(actions: Any, run_action: Callable[..., int]) -> None:
     pictures = "the plan, or the Pareto front of a search, or all pictures if FILE is a folder such as pictures/,"
     output = parser.add_argument_group("output")
     form = console.add_output(output, pictures)
-    code = f"print the (best) configuration as code or flags: {', '.join(_CODES)}"
+    code = f"print the (best) configuration as code or settings of a program: {', '.join(_CODES)}"
     form.add_argument("--code", type=_one_of(*_CODES), metavar="KIND", help=code)
     picture = f"picture for --svg FILE: {', '.join(PICTURES)} (default: waterfall)"
     output.add_argument("--picture", type=_one_of(*PICTURES), metavar="KIND", help=picture)
