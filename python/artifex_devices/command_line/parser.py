@@ -62,8 +62,8 @@ class Parser(argparse.ArgumentParser):
                 rest = text if text.isprintable() and len(text) < _MOST_TEXT else ""
                 again = f"{self.prog} {rest}" if rest else self._first_example()
                 self.error(f"{words[0]} is no longer a word of the command; leave it out: {again}")
-            commands = next(each for each in self._actions if isinstance(each, argparse._SubParsersAction)).choices
-            if words[0] not in (*commands, *_HELP):
+            commands = self._commands()
+            if words[0] not in (*commands, self.default_command, *_HELP):
                 if words[0].isalpha() and (command := nearest(words[0], commands)):
                     mistyped = f"{words[0]!r} is not a command (did you mean {command}?)"
                     self.error(f"{mistyped}; for a file of this name write ./{words[0]}")
@@ -81,6 +81,11 @@ class Parser(argparse.ArgumentParser):
     def format_all(self) -> str:
         """Returns the complete help."""
         return super().format_help()
+
+    def _commands(self) -> list[str]:
+        """Returns the names of the subcommands other than the default one."""
+        actions = next(each for each in self._actions if isinstance(each, argparse._SubParsersAction))
+        return [name for name in actions.choices if name != self.default_command]
 
     def _first_example(self) -> str:
         """Returns the first example of this command in the epilog, in one line, or ""."""

@@ -6,8 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from artifex_devices._base.checks import failure, wrong_type
+from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import Cluster
 from artifex_devices._hardware.cluster_text import cluster_of_text
+
+_FILES = {".toml": "from_toml", ".xml": "from_xml"}  # functions of the room `cluster`, which stands above this one
 
 
 def cluster_of(operation: str, cluster: object) -> Cluster:
@@ -18,6 +21,15 @@ def cluster_of(operation: str, cluster: object) -> Cluster:
         TypeError: `cluster` is something else.
     """
     if isinstance(cluster, str):
+        function = next((_FILES[ending] for ending in _FILES if cluster.endswith(ending)), None)
+        if function is not None:
+            raise failure(
+                ValueError,
+                operation,
+                f"cluster is {safe_repr(cluster)}, the name of a file",
+                expected="a Cluster, or a text such as '64 x h100'",
+                fix=f"write cluster.{function}({safe_repr(cluster)})",
+            )
         return cluster_of_text(operation, "cluster", cluster)
     if not isinstance(cluster, Cluster):
         raise wrong_type(operation, "cluster", cluster, "a Cluster or a text that describes one", "write '64 x h100'")

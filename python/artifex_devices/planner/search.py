@@ -38,6 +38,8 @@ def suggest(
     memory_headroom: float | None = None,
     device_counts: Iterable[int] | None = None,
     efficiency: Efficiency | None = None,
+    max_axes: None = None,
+    axes: None = None,
     progress: bool = True,
     **pinned: object,
 ) -> TrainingSuggestions: ...

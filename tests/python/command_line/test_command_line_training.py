@@ -506,6 +506,15 @@ def test_a_cluster_without_rates_fails(capsys):
     assert "for this machine add --measured" in err
 
 
+def test_the_readme_shows_lines_of_the_output(capsys):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    command, shown = re.search(
+        r"```sh\nartifex_devices plan (.*?)\n```\n\n```text\n(.*?)```", readme, re.DOTALL
+    ).groups()
+    lines = iter(output_of(capsys, *shlex.split(command))[1].splitlines())
+    assert all(line in lines for line in shown.splitlines())  # in this order
+
+
 def test_a_missing_cluster_is_asked_for(capsys):
     text = refused(capsys, *RUN[:-2])
     assert 'required: --cluster; write artifex_devices plan llama-3-70b --cluster "64 x h100" --batch' in text
@@ -517,7 +526,7 @@ def test_former_commands_name_the_new_spelling(former, capsys):
     assert f"{former} is no longer a word of the command; leave it out: artifex_devices plan llama-2-7b --batch" in text
 
 
-def test_mistyped_commands_are_no_models(capsys):
+def test_mistyped_commands_are_not_models(capsys):
     assert "'colective' is not a command (did you mean collective?)" in refused(capsys, "colective", "--json")
 
 

@@ -98,7 +98,7 @@ def test_statements(call, statement, then, names):
     ("typo", "repair"),
     [
         ("topolgy", "topology"),
-        ("plan sugest llama-2-7b", "suggest"),
+        ("plan colective all_gather 1GB x", "collective"),
         ("plan mesh --cluster h1000 --mesh x=8", "h100"),
         ("plan reshard bfloat17[64] x _ --mesh x=8", "bfloat16"),
         ("plan collective all_gathr 1GB x --mesh x=8", "all_gather"),

@@ -74,6 +74,8 @@ def test_clusters_are_texts_everywhere():
     assert str(suggest(STEP, "v5e-16", top=1)) == str(suggest(STEP, cluster.tpu("v5e", (4, 4)), top=1))
     with pytest.raises(ValueError, match=r"^suggest: cluster: 'h100' has no size; .* write '1 x h100' or '8 x h100'$"):
         suggest("llama-3-8b", "h100", **RUN)
+    with pytest.raises(ValueError, match=r"the name of a file; .* write cluster\.from_toml\('lab\.toml'\)$"):
+        plan_training("llama-3-8b", "lab.toml", **RUN)
     with pytest.raises(TypeError, match=r"cluster is 8 \(int\); expected a Cluster or a text that describes one"):
         plan_training("llama-3-8b", 8, **RUN)
 

@@ -33,7 +33,7 @@ class Plan(Protocol):
 
     @property
     def model(self) -> TransformerShape:
-        """The model."""
+        """Sizes of the model."""
 
     @property
     def cluster(self) -> Cluster:
