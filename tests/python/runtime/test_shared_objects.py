@@ -187,3 +187,31 @@ def test_a_list_that_another_thread_changes_is_flattened_without_a_crash():
             assert len(ad.tree.leaves(shared)) in (3, 4)
 
     together(work, threads=4)
+
+
+def test_caches_are_cleared_and_options_change_while_other_threads_use_them(line):
+    @ad.shard_map(mesh=line, in_specs=ad.P("x"), out_specs=ad.P())
+    def total(block):
+        return ad.lax.psum(block, "x")
+
+    before = ad.config.spmd_threads_bytes
+
+    def work(number):
+        for i in range(ROUNDS):
+            if number == 0:
+                ad.clear_caches()
+                ad.config.update("spmd_threads_bytes", (1, 1 << 20)[i % 2])  # the executor of the program
+                continue
+            mesh = ad.Mesh(np.array(ad.devices()).reshape(2, 4), ("a", "b"))
+            spec = ad.P("b", ("a",) if i % 2 else None)
+            x = ad.reshard(ad.device_put(SMALL, ad.NamedSharding(mesh, spec)), ad.NamedSharding(mesh, ad.P("a")))
+            assert (x.sharding.mesh, x.sharding.spec) == (mesh, ad.P("a", None))
+            assert_same_bits(np.asarray(x), SMALL)
+            tree = {"b": x, "a": [number, i]}
+            assert ad.tree.leaves(tree) == [number, i, x]
+            assert_same_bits(np.asarray(total(SMALL + number)), (SMALL + number).sum(axis=0, keepdims=True))
+
+    try:
+        together(work, threads=4)
+    finally:
+        ad.config.update("spmd_threads_bytes", before)
