@@ -20,5 +20,6 @@ apt() {
 }
 apt update
 apt source --download-only "$package"
+rm -f ./*.asc # signatures by the authors, beside the archives
 tar -xf "$package"_*.orig.tar.* -C "$folder" --strip-components=1
 rm -rf "$work"
