@@ -24,7 +24,7 @@ sanitized_tests = $(foreach name,accelerators array construct borrowed_memory bu
   $(wildcard tests/python/*/test_$(name).py))
 
 .PHONY: help setup demo test check constraints test-all test-cpp build-asan test-asan test-asan-python build-tsan test-tsan test-consumer \
-  test-python test-gpu test-quick test-torture torture-beside-jax test-simulated test-processes lint layers stubs \
+  test-python test-free-threaded test-gpu test-quick test-torture torture-beside-jax test-simulated test-processes lint layers stubs \
   stubs-check format tidy fuzz soak soak-jax bench bench-gpu curves performance performance-page calibration instructions \
   notebooks playground docs docs-serve wheel wheel-oldest wheel-aarch64 release oracle clean
 
@@ -82,6 +82,9 @@ test-consumer: setup ## a C++ program of somebody else against the installed pac
 
 test-python: setup ## the Python tests; ARGS="-k mesh" to choose
 	$(stage) "Python tests" python -m pytest $(in_parallel) $(ARGS)
+
+test-free-threaded: setup ## the Python tests with the GIL off, and some in four threads at once; builds a Python 3.13t at first
+	$(stage) "Python tests without the GIL" tools/test_free_threaded.sh $(in_parallel) $(ARGS)
 
 test-gpu: setup ## the contract suite, and the tests of ownership, streams and CuPy, on the GPUs of this machine
 	$(stage) "tests on GPUs" python tools/test_gpu.py $(ARGS)
