@@ -2,6 +2,7 @@
 #include "artifex_planner/training/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace artifex_devices::planner {
 namespace {
 
 constexpr size_t kNearest = 3;
+constexpr double kSameSeconds = 0.01;  // see number_rows()
+constexpr double kSameMemory = 0.02;
 constexpr double kRounding = 1 - 1e-12;  // of a bound that is summed in another order
 
 /// The memory of a combination's fullest stage and host, with any optimizer, ZeRO and offloading.
@@ -63,6 +66,14 @@ double fullness(const TrainingCandidate& candidate, const TrainingSpace& space) 
   const double memory = to_real(candidate.memory);
   const double device = space.memory_limit > 0 ? memory / space.memory_limit : memory;
   return space.host_limit > 0 ? std::max(device, to_real(candidate.host) / space.host_limit) : device;
+}
+
+/// Whether two candidates share a row.
+bool share_row(const TrainingCandidate& a, const TrainingCandidate& b) {
+  const auto is_near = [](double x, double y, double part) { return std::abs(x - y) <= part * std::max(x, y); };
+  return a.config.devices() == b.config.devices() && a.config.optimizer == b.config.optimizer &&
+         is_near(a.seconds, b.seconds, kSameSeconds) && is_near(to_real(a.memory), to_real(b.memory), kSameMemory) &&
+         is_near(to_real(a.host), to_real(b.host), kSameMemory);
 }
 
 /// Whether `a` is at least as good as `b` in all respects.
@@ -113,6 +124,7 @@ class Searcher {
       visit_group(model_.shape, space_, group, [&](const TrainingConfig& config) { consider(config); });
     });
     std::ranges::sort(found_.front, {}, &TrainingCandidate::seconds);
+    number_rows(found_.options);
     if (!found_.options.empty()) found_.nearest.clear();
     return std::move(found_);
   }
@@ -235,6 +247,16 @@ class Searcher {
 bool fits(const TrainingCandidate& candidate, const TrainingSpace& space) noexcept {
   return to_real(candidate.memory) <= space.memory_limit &&
          (space.host_limit <= 0 || to_real(candidate.host) <= space.host_limit);
+}
+
+void number_rows(std::vector<TrainingCandidate>& candidates) {
+  std::vector<const TrainingCandidate*> rows;  // the first candidate of each
+  for (TrainingCandidate& each : candidates) {
+    const auto shares = [&](const TrainingCandidate* first) { return share_row(*first, each); };
+    const auto row = std::ranges::find_if(rows, shares);
+    each.row = row - rows.begin();
+    if (row == rows.end()) rows.push_back(&each);
+  }
 }
 
 TrainingSearch search_training(const TrainingModel& model, const Cluster& cluster, const TrainingSpace& space,

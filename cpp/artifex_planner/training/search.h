@@ -16,6 +16,7 @@ struct TrainingCandidate {
   double seconds = 0;  // 0: not priced
   int64_t memory = 0;  // bytes of a device of the fullest stage
   int64_t host = 0;    // bytes of the fullest host
+  int64_t row = 0;     // of an option: see number_rows()
 };
 void visit_fields(FieldsOf<TrainingCandidate> auto& candidate, const auto& visit) {
   visit("config", candidate.config);
@@ -23,13 +24,19 @@ void visit_fields(FieldsOf<TrainingCandidate> auto& candidate, const auto& visit
   visit("seconds", candidate.seconds);
   visit("memory", candidate.memory);
   visit("host", candidate.host);
+  visit("row", candidate.row);
 }
 /// Whether it needs no more than the limits of a space.
 bool fits(const TrainingCandidate& candidate, const TrainingSpace& space) noexcept;
 
+/// Numbers the rows of a table of candidates. Candidates that differ by nothing that matters share a row: they have as
+/// many devices and the same optimizer as the first candidate of the row, its seconds within 1 %, and its bytes of a
+/// device and of a host within 2 %.
+void number_rows(std::vector<TrainingCandidate>& candidates);
+
 /// Results of a search. `options` and `front` fit in memory.
 struct TrainingSearch {
-  std::vector<TrainingCandidate> options;  // fastest first
+  std::vector<TrainingCandidate> options;  // fastest first, with their rows
   std::vector<TrainingCandidate> front;    // Pareto front of seconds, memory and devices; fastest first
   std::vector<TrainingCandidate> nearest;  // if nothing fits: candidates that exceed the limits least, fullest last
   int64_t combinations = 0;                // size of the space

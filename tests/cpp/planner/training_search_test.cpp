@@ -115,6 +115,29 @@ TEST(TrainingSearch, FindsTheBestOfAllCombinations) {
   EXPECT_EQ(none.consistent, none.too_large);
 }
 
+TEST(TrainingSearch, CandidatesThatDifferByNothingThatMattersShareARow) {
+  const auto candidate = [](double seconds, int64_t memory, int64_t host, TrainingOptimizer optimizer) {
+    TrainingConfig config;
+    config.optimizer = optimizer;
+    return TrainingCandidate{config, seconds, memory, host};
+  };
+  constexpr TrainingOptimizer kAdam = TrainingOptimizer::kAdam;
+  std::vector<TrainingCandidate> candidates = {
+      candidate(100, 1000, 500, kAdam),
+      candidate(101, 1020, 510, kAdam),                     // within 1 % and 2 %
+      candidate(101, 981, 500, kAdam),                      // smaller
+      candidate(101, 1021, 500, kAdam),                     // more than 2 % larger
+      candidate(101, 1000, 511, kAdam),                     // more in the host's memory
+      candidate(101, 1000, 500, TrainingOptimizer::kMuon),  // another optimizer
+      candidate(101.5, 1000, 500, kAdam),                   // slower
+      candidate(102, 1000, 500, kAdam),                     // like the row before, not like the first
+  };
+  number_rows(candidates);
+  std::vector<int64_t> rows;
+  for (const TrainingCandidate& each : candidates) rows.push_back(each.row);
+  EXPECT_EQ(rows, (std::vector<int64_t>{0, 0, 0, 1, 2, 3, 4, 4}));
+}
+
 TEST(TrainingSearch, BoundsProductsOfEightBitIntegersByTheirOwnFactor) {
   const ClusterRef cluster = gpu_cluster("a100", 2, {});
   const TrainingModel model = training_model(small_shape());
