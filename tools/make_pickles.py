@@ -237,6 +237,14 @@ def failure_plans() -> list[Any]:
 
 
 @_value
+def run_costs() -> Any:
+    """The cost of a training run."""
+    config = planner.TrainingConfig(batch=64, sequence=4096, zero=3, recompute="full")
+    ideal = planner.Efficiency.ideal()
+    return planner.plan_training("llama-3-8b", cluster.dgx("h100"), config, efficiency=ideal).cost_of_run("15T", 2.5)
+
+
+@_value
 def mesh_explanation() -> Any:
     """mesh_utils.explain."""
     return mesh_utils.explain(_of_pod())

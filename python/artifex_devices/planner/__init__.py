@@ -23,6 +23,7 @@ from artifex_devices.planner.step import (
 from artifex_devices.planner.training import (
     Efficiency,
     EfficiencyFit,
+    RunCost,
     TrainingChoice,
     TrainingConfig,
     TrainingPlan,
@@ -51,6 +52,7 @@ __all__ = [
     "Profile",
     "ProfileFit",
     "ReshardPlan",
+    "RunCost",
     "SearchSpace",
     "StepCollective",
     "StepMemory",

@@ -220,6 +220,19 @@ CALLS = [
         where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
     ),
     Calls(
+        "planner.TrainingPlan.cost_of_run",
+        "plan.cost_of_run('15T', 2.5)",
+        [
+            bad("plan.cost_of_run(0)", ValueError, "TrainingPlan.cost_of_run:", "tokens", "15T"),
+            bad("plan.cost_of_run('15X')", ValueError, "TrainingPlan.cost_of_run:", "tokens", "15X"),
+            bad("plan.cost_of_run('0T')", ValueError, "TrainingPlan.cost_of_run:", "tokens", "0T"),
+            bad("plan.cost_of_run(None)", TypeError, "TrainingPlan.cost_of_run:", "tokens"),
+            bad("plan.cost_of_run('15T', 0)", ValueError, "TrainingPlan.cost_of_run:", "price_per_device_hour"),
+            bad("plan.cost_of_run('15T', '2.5')", TypeError, "TrainingPlan.cost_of_run:", "price_per_device_hour"),
+        ],
+        where="nodes = ad.cluster.dgx('h100'); small = planner.TrainingConfig(batch=16, sequence=2048); plan = planner.plan_training('llama-2-7b', nodes, small)",
+    ),
+    Calls(
         "planner.plan_reshard",
         "planner.plan_reshard((8, 8), 'float32', NamedSharding(pod_mesh, P('x')), NamedSharding(pod_mesh, P(None, 'x')))",
         [

@@ -63,7 +63,7 @@ def test_scales_are_bytes_of_parameters_of_8_bits():
     assert plan(parameter_scale=1).stages[0].parameters == plan().stages[0].parameters  # of 16 bits
     gathered = [plan(zero=1, **mixed, parameter_scale=scale).expected.parts["data"] for scale in (0, 1 / 32)]
     assert gathered[1] > gathered[0]
-    text = str(plan(**mixed, parameter_scale=1 / 32))
+    text = plan(**mixed, parameter_scale=1 / 32).details()
     assert "0.0312 bytes of scales for each of 8 bits or fewer" in text
 
 
@@ -173,11 +173,11 @@ def test_optimizers_have_their_states(optimizer, size, others):
 def test_texts_and_json_have_the_dtypes():
     found = plan(gradient_dtypes={"expert": "bfloat16"}, parameter_dtypes={"norm": "float32", "embedding": "float32"})
     line = "parameters bfloat16 (embedding float32, norm float32); gradients float32 (expert bfloat16)"
-    assert line in " ".join(str(found).split())
+    assert line in " ".join(found.details().split())
     content = json.loads(found.to_json())["config"]
     assert content["parameter_dtypes"] == {"embedding": "float32", "norm": "float32"}
     assert content["gradient_dtypes"] == {"expert": "bfloat16"}
-    assert "dtypes" not in str(plan())
+    assert "dtypes" not in plan().details()
 
 
 def test_searches_and_nearest_fits_keep_the_dtypes():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,7 +23,7 @@ from artifex_devices.command_line.plan.model_options import (
 
 if TYPE_CHECKING:
     from artifex_devices._core import Cluster
-    from artifex_devices.planner import Efficiency, FailurePlan, TrainingPlan, TrainingSuggestions
+    from artifex_devices.planner import Efficiency, FailurePlan, RunCost, TrainingPlan, TrainingSuggestions
 
     Found: TypeAlias = TrainingPlan | TrainingSuggestions
 
@@ -45,7 +46,7 @@ def run_model(arguments: argparse.Namespace) -> int:
     elif arguments.failures:
         _write_with_failures(found, arguments)
     else:
-        console.write_plan(found, arguments)
+        _write_report(found, arguments)
     return console.OK if _fits(found) else console.ATTENTION
 
 
@@ -67,6 +68,8 @@ def _check_options(arguments: argparse.Namespace, is_search: bool) -> None:
             raise UsageError(f"{option} is for one configuration, and the options leave a choice; {fix}")
     if arguments.picture is not None and (arguments.svg is None or is_search or _is_folder(arguments.svg)):
         raise UsageError("--picture chooses the picture of one configuration; it needs --svg FILE; add it")
+    if arguments.price_per_device_hour is not None and arguments.tokens is None:
+        raise UsageError("--price-per-device-hour needs the tokens of the run; add --tokens 15T")
     for name in FAILURE_OPTIONS:
         if getattr(arguments, name) is not None and not arguments.failures:
             raise UsageError(f"--{name.replace('_', '-')} needs --failures; add it")
@@ -79,8 +82,6 @@ def _check_options(arguments: argparse.Namespace, is_search: bool) -> None:
 
 def _fields(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the fields of a TrainingConfig that are given; lists of one value as this value."""
-    from dataclasses import fields
-
     from artifex_devices.planner import TrainingConfig
 
     values = {field.name: getattr(arguments, field.name) for field in fields(TrainingConfig)}
@@ -143,14 +144,37 @@ def _failures(found: Found, arguments: argparse.Namespace) -> FailurePlan:
         return plan_failures(_best(found), **{name: value for name, value in values.items() if value is not None})
 
 
+def _run_cost(found: Found, arguments: argparse.Namespace) -> RunCost | None:
+    """Returns the cost of the run that --tokens describes, with the plan or the best option."""
+    if arguments.tokens is None or not _fits(found):
+        return None
+    with console.usage_errors(ValueError):
+        return _best(found).cost_of_run(arguments.tokens, arguments.price_per_device_hour)
+
+
+def _json(found: Found, arguments: argparse.Namespace) -> str:
+    run = _run_cost(found, arguments)
+    return found._json({"run": None if run is None else asdict(run)})
+
+
+def _write_report(found: Found, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        console.write_text(f"{_json(found, arguments)}\n")
+        return
+    summary, run = found._command_summary(), _run_cost(found, arguments)
+    if run is not None:
+        summary = summary._replace(below=[("run", str(run)), *summary.below])
+    console.write_text(f"{summary.text(console.terminal_width(), is_detailed=arguments.details)}\n")
+
+
 def _write_with_failures(found: Found, arguments: argparse.Namespace) -> None:
     drill = _failures(found, arguments)
     if not arguments.json:
-        console.write_plan(found, arguments)
+        _write_report(found, arguments)
         console.write_text("\n")
         console.write_plan(drill, arguments)
         return
-    document, failures = json.loads(found.to_json()), json.loads(drill.to_json())
+    document, failures = json.loads(_json(found, arguments)), json.loads(drill.to_json())
     shared = ("format", "kind", "model", "cluster", "devices", "sources")
     own = {name: value for name, value in failures.items() if name not in shared}
     console.write_text(f"{json.dumps(document | {'failures': own}, indent=1)}\n")
@@ -161,7 +185,12 @@ def _write_code(found: Found, arguments: argparse.Namespace) -> None:
 
     choice, kind = TrainingChoice(_best(found)), arguments.code
     if kind not in ("mesh", "jax") and not isinstance(found, TrainingPlan):
-        choice = next((option for option in found.options if option.runs_in(kind)), choice)
+        alike = (
+            TrainingChoice(plan)
+            for option in found.options
+            for plan in (option.plan, *map(option.plan._with_config, option.same))
+        )
+        choice = next((each for each in alike if each.runs_in(kind)), choice)
     write = {
         "mesh": choice.to_mesh_code,
         "jax": choice.to_jax_code,

@@ -136,9 +136,11 @@ def add_model(actions: Any, run_action: Callable[..., int]) -> None:
     search("--device-counts", type=_listed(console.count_of), metavar="N,...", help=counts)
     search("--quiet", action="store_true", help="do not show progress on standard error")
     _add_failures(parser)
+    _add_cost(parser)
     pictures = "the plan, or the Pareto front of a search, or all pictures if FILE is a folder such as pictures/,"
     output = parser.add_argument_group("output")
     form = console.add_output(output, pictures)
+    form.add_argument("--details", action="store_true", help="also print rates, factors, sources and what was searched")
     code = f"print the (best) configuration as code or settings of a program: {', '.join(_CODES)}"
     form.add_argument("--code", type=_one_of(*_CODES), metavar="KIND", help=code)
     picture = f"picture for --svg FILE: {', '.join(PICTURES)} (default: waterfall)"
@@ -151,6 +153,22 @@ def _add_failures(parser: argparse.ArgumentParser) -> None:
     group("--failures", action="store_true", help="also plan checkpoints and failures of the (best) configuration")
     for name, (read, unit, text) in _FAILURES.items():
         group(f"--{name.replace('_', '-')}", type=read, metavar=unit, help=text)
+
+
+def _add_cost(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of days, device-hours and cost of a run."""
+    run = parser.add_argument_group("cost of a run").add_argument
+    run("--tokens", type=_tokens, metavar="N", help="tokens of the run, such as 15T or 300B")
+    run("--price-per-device-hour", type=_number, metavar="PRICE", help="price of one device for an hour, with --tokens")
+
+
+def _tokens(text: str) -> float:
+    from artifex_devices.planner.training import checked_tokens
+
+    try:
+        return checked_tokens("--tokens", text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error).partition(": ")[2]) from None
 
 
 def _add_fields(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from artifex_devices._base.text import bytes_text, count_text, seconds_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.report import Report, Summary, picked, with_model
 from artifex_devices.planner.shape import TransformerShape
-from artifex_devices.planner.training import Efficiency
+from artifex_devices.planner.training import Efficiency, factor_facts
 
 
 @public("artifex_devices.planner")
@@ -91,12 +91,13 @@ class InferencePlan(Report):
     def _summary(self) -> Summary:
         kinds = (("prefill", "prefill of a batch"), ("decode", "one token"), ("last_decode", "the last token"))
         rows = [
-            (text, seconds_text(getattr(self.roofline, name)), seconds_text(getattr(self.expected, name)))
+            (text, seconds_text(getattr(self.expected, name)), seconds_text(getattr(self.roofline, name)))
             for name, text in (*kinds, ("request", "a complete answer"))
         ]
-        facts = [
-            ("spread", f"{self.replicas} replicas of tensor {self.tensor} x pipeline {self.pipeline}"),
-            ("requests", f"batches of {self.batch}, {self.prompt} tokens in, {self.output} out"),
+        rows.append(
+            ("tokens/s", count_text(self.expected.tokens_per_second), count_text(self.roofline.tokens_per_second))
+        )
+        below = [
             (
                 "memory",
                 f"{bytes_text(self.memory)} of {bytes_text(self.available)} on a device: "
@@ -104,12 +105,17 @@ class InferencePlan(Report):
                 f"{bytes_text(self.cache)}, working {bytes_text(self.working)}",
             ),
             ("limits", f"batch at most {self.largest_batch}, or a context of at most {self.longest_context} tokens"),
-            ("tokens/s", f"{count_text(self.expected.tokens_per_second)} expected (model), at most "
-                         f"{count_text(self.roofline.tokens_per_second)} at published rates (table)"),
+            ("spread", f"{self.replicas} replicas of tensor {self.tensor} x pipeline {self.pipeline}"),
+            ("requests", f"batches of {self.batch}, {self.prompt} tokens in, {self.output} out"),
             *(("note", note) for note in self.model.notes),
-        ]  # fmt: skip
+        ]
+        details = [
+            ("expected", "model: published rates (table) with the factors below"),
+            ("bound", "published rates (table)"),
+            *factor_facts(self.efficiency, sharp=False),
+        ]
         title = f"{self.model.name}, inference on {self.cluster.name}"
-        return Summary(title, facts, ("", "roofline", "expected"), rows)
+        return Summary(title, (), ("", "expected", "bound"), rows, below, details)
 
     def _content(self) -> dict[str, object]:
         sizes = ("tensor", "pipeline", "expert", "batch", "prompt", "output", "replicas")

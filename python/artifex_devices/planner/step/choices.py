@@ -10,7 +10,7 @@ import numpy as np
 
 from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
-from artifex_devices._base.text import bytes_text, seconds_text, table_lines
+from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.report import Report, Summary
 from artifex_devices.planner.step.model import StepModel
@@ -148,10 +148,11 @@ class Suggestions(Report):
         ]
 
     def _summary(self) -> Summary:
-        """Builds the table with the reasons, and the search space."""
+        """Builds the table, the reasons below it, and the search space."""
         title, space, places = f"{self.model.name} on {self.cluster.name}", self.space, self._places()
         legend = {"+": "the fastest sharding that does not fit", "-": "the sharding with the least memory"}
-        facts = [
+        below = [
+            *((place, each.why) for place, each in places),
             *((place, f"is {legend[place]}") for place, _ in places if place in legend),
             ("seconds", f"of a step {'whose parts all overlap' if self.overlap else 'whose parts do not overlap'}"),
             (
@@ -169,17 +170,9 @@ class Suggestions(Report):
             ("from", places[0][1].plan.seconds_from.text),
         ]
         best = f"best {len(self.options)} of {space.fit:,} shardings that fit in memory"
-        rows = [(*row, each.why) for row, (_, each) in zip(self._rows(), places, strict=True)]
         other = f"; one fits with {' or with '.join(self.fits_with)}" if self.fits_with else ""
         title = f"{title}: {best if self.fits else f'no sharding fits in memory{other}'}"
-        return Summary(title, facts, (*_HEAD, "why"), rows)
-
-    def _text(self, width: int = 0) -> str:
-        """Formats the table, the reasons below it, and the search space."""
-        found = self._summary()
-        facts = [*((place, each.why) for place, each in self._places()), *found.all_facts()]
-        table = Summary(found.title, [], _HEAD, self._rows()).text(width)
-        return "\n  ".join([table, *table_lines(facts, width=max(width - 2, 0))])
+        return Summary(title, (), _HEAD, self._rows(), below)
 
     def _content(self) -> dict[str, object]:
         rejected = {"too_large": self.too_large, "smallest": self.smallest}

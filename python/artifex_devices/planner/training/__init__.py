@@ -2,21 +2,25 @@
 """Costs of training runs, and the search for their configurations."""
 
 from artifex_devices.planner.training.arguments import checked_efficiency
-from artifex_devices.planner.training.choices import TrainingChoice, TrainingSuggestions
+from artifex_devices.planner.training.choice import TrainingChoice
+from artifex_devices.planner.training.choices import TrainingSuggestions
 from artifex_devices.planner.training.config import FORMATS, TrainingConfig
 from artifex_devices.planner.training.efficiency import Efficiency
 from artifex_devices.planner.training.efficiency_fit import EfficiencyFit, fit
 from artifex_devices.planner.training.plan import TrainingPlan
 from artifex_devices.planner.training.planner import plan_training
+from artifex_devices.planner.training.run_cost import RunCost, checked_tokens
 from artifex_devices.planner.training.search import suggest_configs
 from artifex_devices.planner.training.space import TrainingSpace
 from artifex_devices.planner.training.tensor_dtypes import itemsize_of
+from artifex_devices.planner.training.text import factor_facts
 from artifex_devices.planner.training.values import TrainingSeconds, TrainingStage
 
 __all__ = [
     "FORMATS",
     "Efficiency",
     "EfficiencyFit",
+    "RunCost",
     "TrainingChoice",
     "TrainingConfig",
     "TrainingPlan",
@@ -25,6 +29,8 @@ __all__ = [
     "TrainingStage",
     "TrainingSuggestions",
     "checked_efficiency",
+    "checked_tokens",
+    "factor_facts",
     "fit",
     "itemsize_of",
     "plan_training",

@@ -1,117 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a search for a training configuration, and its options as code."""
+"""Results of a search for a training configuration."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from artifex_devices._base.charts import axes_for
-from artifex_devices._base.checks import check_choice, failure
+from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.report import Report, Summary, with_model
 from artifex_devices.planner.shape import TransformerShape
-from artifex_devices.planner.training.code import PROGRAMS, jax_code, mesh_code, problem_in, settings_for
+from artifex_devices.planner.training.choice import TrainingChoice
 from artifex_devices.planner.training.config import TrainingConfig, config_content
-from artifex_devices.planner.training.plan import TrainingPlan
+from artifex_devices.planner.training.faster import (
+    FasterChange,
+    faster_changes,
+    faster_text,
+    limit_content,
+    limits_text,
+)
+from artifex_devices.planner.training.nearest import way_text
 from artifex_devices.planner.training.space import TrainingSpace
-from artifex_devices.planner.training.table import choices_table
+from artifex_devices.planner.training.spelling import Spelling, arguments_text, changes, options_text, settings
+from artifex_devices.planner.training.table import SETTINGS_TEXT, TABLE_HEAD, table_rows
 from artifex_devices.planner.training.text import error_text, rates_text, ways_text
 
 if TYPE_CHECKING:
     from artifex_devices._base.charts import Axes
 
-_SHOWN_FRONT = 8
-_COLUMNS_TEXT = "stages x chunks of a pipeline; micro: sequences of a microbatch; data: the rest of the devices"
+_SHOWN_FRONT = 4
+_AS_MUCH = 1.02
 _NOT_CONSISTENT = (
     "no combination divides the batch, the layers and the cluster; change the batch, the sequence or the pinned fields"
 )
-
-
-@public("artifex_devices.planner")
-@dataclass(frozen=True, eq=False)
-class TrainingChoice:
-    """One configuration of a search.
-
-    Attributes:
-        plan: Its plan.
-    """
-
-    plan: TrainingPlan
-
-    @property
-    def config(self) -> TrainingConfig:
-        """The configuration."""
-        return self.plan.config
-
-    def runs_in(self, program: str) -> bool:
-        """Returns whether a program has settings that run this configuration.
-
-        Args:
-            program: "megatron", "maxtext", "torchtitan" or "deepspeed".
-
-        Raises:
-            ValueError: `program` is another text.
-
-        Example:
-            >>> from artifex_devices import cluster, planner
-            >>> config = planner.TrainingConfig(batch=8, sequence=4096, pipeline=4, zero=1)
-            >>> choice = planner.TrainingChoice(planner.plan_training("llama-3-8b", cluster.dgx("h100"), config))
-            >>> choice.runs_in("megatron"), choice.runs_in("deepspeed")
-            (True, False)
-        """
-        check_choice("TrainingChoice.runs_in", "program", program, tuple(PROGRAMS))
-        return problem_in(program, self.plan) is None
-
-    def to_mesh_code(self) -> str:
-        """Returns Python code of a mesh, the shapes of the parameters and their PartitionSpecs for this library.
-
-        Raises:
-            ValueError: The model has parameters that its sizes do not describe.
-        """
-        return mesh_code(self.plan)
-
-    def to_jax_code(self) -> str:
-        """Returns Python code of a mesh, the shapes of the parameters and their PartitionSpecs for JAX.
-
-        Raises:
-            ValueError: The model has parameters that its sizes do not describe.
-        """
-        return jax_code(self.plan)
-
-    def to_megatron_flags(self) -> str:
-        """Returns command-line options of Megatron-LM.
-
-        Raises:
-            ValueError: Megatron-LM cannot run the configuration; the message has the nearest value that it can.
-        """
-        return settings_for("TrainingChoice.to_megatron_flags", "megatron", self.plan)
-
-    def to_maxtext_flags(self) -> str:
-        """Returns command-line settings of MaxText.
-
-        Raises:
-            ValueError: MaxText cannot run the configuration; the message has the nearest value that it can.
-        """
-        return settings_for("TrainingChoice.to_maxtext_flags", "maxtext", self.plan)
-
-    def to_torchtitan_toml(self) -> str:
-        """Returns a configuration file of torchtitan.
-
-        Raises:
-            ValueError: torchtitan cannot run the configuration; the message has the nearest value that it can.
-        """
-        return settings_for("TrainingChoice.to_torchtitan_toml", "torchtitan", self.plan)
-
-    def to_deepspeed_json(self) -> str:
-        """Returns a configuration file of DeepSpeed. The model's code decides where it recomputes activations.
-
-        Raises:
-            ValueError: DeepSpeed cannot run the configuration; the message has the nearest value that it can.
-        """
-        return settings_for("TrainingChoice.to_deepspeed_json", "deepspeed", self.plan)
 
 
 @public("artifex_devices.planner")
@@ -123,10 +48,11 @@ class TrainingSuggestions(Report):
         model: The model.
         cluster: The devices.
         config: Fields that all options share.
-        options: Fastest configurations that fit on all devices.
+        options: Fastest configurations that fit on all devices. Configurations that differ by nothing that matters are
+            one option.
         front: Configurations that no other one beats in seconds, memory and number of devices at once.
         nearest: Where nothing fits, the configurations that need the least memory.
-        ways_out: Where nothing fits, changes that would make it fit, each tried.
+        ways_out: Where nothing fits, changes that would make it fit, each tried: values of fields, or "devices".
         space: The space that was searched.
     """
 
@@ -136,7 +62,7 @@ class TrainingSuggestions(Report):
     options: tuple[TrainingChoice, ...]
     front: tuple[TrainingChoice, ...]
     nearest: tuple[TrainingChoice, ...]
-    ways_out: tuple[str, ...]
+    ways_out: tuple[Mapping[str, object], ...]
     space: TrainingSpace
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -211,6 +137,64 @@ class TrainingSuggestions(Report):
         chart.grid(alpha=0.3)
         return chart
 
+    def _summary(self) -> Summary:
+        return self._spelled(arguments_text)
+
+    def _command_summary(self) -> Summary:
+        return self._spelled(options_text)
+
+    def _spelled(self, spell: Spelling) -> Summary:
+        """Formats the options as a table, what limits the best one and what would help, and details of the search."""
+        title = (
+            f"training {self.model.name} on {self.cluster.name}: {self.config.batch} x {self.config.sequence} tokens"
+        )
+        if not self.options and not self.nearest:
+            return Summary(title, [("fits", _NOT_CONSISTENT)], details=self._details())
+        listed = {config for each in self.options for config in (each.config, *each.same)}
+        front = [each for each in self.front if each.config not in listed]
+        shown = front[:_SHOWN_FRONT]
+        of = f" ({len(shown)} of {len(front)})" if len(front) > len(shown) else ""
+        groups = [
+            ("", _worth_a_row(self.options)),
+            (f"slower, with less memory or fewer devices{of}", shown),
+            ("nothing fits; the nearest, least memory first", self.nearest),
+        ]
+        best = self.best.plan
+        advice = [("" if i else "fits with", way_text(way, spell)) for i, way in enumerate(self.ways_out)]
+        if self.options:
+            advice = [("would help", faster_text(self._faster(), best.seconds, spell))]
+        below = [
+            ("best" if self.options else "nearest", spell(settings(best.config)) or "the defaults of TrainingConfig"),
+            ("limited by", limits_text(best.expected)),
+            *advice,
+            ("error", error_text(best._error())),
+        ]
+        return Summary(title, (), TABLE_HEAD, table_rows(groups, spell), below, self._details())
+
+    def _faster(self) -> tuple[FasterChange, ...]:
+        if not self.options:
+            return ()
+        others = [each.config for each in (*self.options, *self.front) if each.plan.devices == self.best.plan.devices]
+        return faster_changes(self.best.plan, self.space.memory_limit, others)
+
+    def _details(self) -> list[tuple[str, str]]:
+        space = self.space
+        return [
+            ("settings", SETTINGS_TEXT),
+            (
+                "searched",
+                f"{space.combinations:,} combinations: {space.consistent:,} consistent, {space.too_large:,} too large, "
+                f"{space.skipped:,} skipped as no faster, {space.priced:,} estimated",
+            ),
+            ("limit", f"{self._limit_text()}, tensor at most {space.max_tensor}"),
+            ("expected", "model: published rates (table) with the factors of Efficiency"),
+            ("bound", f"published rates (table): {rates_text(self.cluster, self.config)}"),
+            (
+                "rows",
+                "the same: as long within 1%, as much memory within 2%; slower options with as much memory have no row",
+            ),
+        ]
+
     def _limit_text(self) -> str:
         space, parts = self.space, self.cluster.parts
         text = f"{bytes_text(int(space.memory_limit))} of a device"
@@ -222,48 +206,12 @@ class TrainingSuggestions(Report):
         part = space.memory_limit * parts["devices_per_chip"] / parts["memory_bytes"][0]
         return f"{text}, {bytes_text(int(part * size))} of a host [{source}]"
 
-    def _summary(self) -> Summary:
-        space = self.space
-        facts = [
-            ("batch", f"{self.config.batch} x {self.config.sequence} tokens"),
-            (
-                "searched",
-                f"{space.combinations:,} combinations: {space.consistent:,} consistent, {space.too_large:,} too large, "
-                f"{space.skipped:,} skipped as no faster, {space.priced:,} estimated",
-            ),
-            ("limit", f"{self._limit_text()}, tensor at most {space.max_tensor}"),
-            ("seconds", "expected (model): published rates (table) with the factors of Efficiency"),
-        ]
-        plans = [choice.plan for choice in (*self.options, *self.front, *self.nearest)]
-        if plans:
-            facts.append(("error", error_text(plans[0]._error())))
-            facts.append(("rates", rates_text(self.cluster, self.config)))
-        if not self.options and not self.nearest:
-            facts.append(("fits", _NOT_CONSISTENT))
-        elif not self.options:
-            facts.append(("fits", "nothing fits; the nearest are below"))
-            facts.extend(("" if i else "fits with", text) for i, text in enumerate(self.ways_out))
-        shown = self.front[:_SHOWN_FRONT]
-        of = f", {len(shown)} of {len(self.front)}" if len(self.front) > len(shown) else ""
-        if self.front:
-            facts.append(("front", "no other configuration is better in time, memory and devices at once"))
-        if plans:
-            facts.append(("columns", _COLUMNS_TEXT))
-        common, head, rows = choices_table(
-            [
-                ("options, fastest first", [each.plan for each in self.options]),
-                (f"front{of}", [each.plan for each in shown]),
-                ("nearest, least memory first", [each.plan for each in self.nearest]),
-            ]
-        )
-        title = f"training {self.model.name} on {self.cluster.name}"
-        return Summary(title, [*facts, *common], head, rows)
-
     def _content(self) -> dict[str, object]:
         def content(choice: TrainingChoice) -> dict[str, object]:
             plan = choice.plan
             return {
                 "config": config_content(plan.config),
+                "same": [changes(plan.config, each) for each in choice.same],
                 "devices": plan.devices,
                 "memory": plan.memory,
                 "host_memory": plan.host_memory,
@@ -284,8 +232,26 @@ class TrainingSuggestions(Report):
             "options": [content(each) for each in self.options],
             "front": [content(each) for each in self.front],
             "nearest": [content(each) for each in self.nearest],
-            "ways_out": list(self.ways_out),
+            "ways_out": [dict(way) for way in self.ways_out],
+            "limited_by": limit_content(self.best.plan.expected) if self.options else None,
+            "would_help": [each._asdict() for each in self._faster()],
+            "run": None,
             "seconds_from": rates_text(self.cluster, self.config),
             "error": None if error is None else asdict(error),
             "space": {**vars(space), "choices": {key: list(value) for key, value in space.choices.items()}},
         }
+
+
+def _worth_a_row(options: Iterable[TrainingChoice]) -> list[TrainingChoice]:
+    """Returns the options without those that need as much memory as a faster one, on devices and hosts."""
+    kept: list[TrainingChoice] = []
+    for each in options:
+        own = each.plan
+        if not any(
+            other.plan.memory <= _AS_MUCH * own.memory
+            and other.plan.host_memory <= _AS_MUCH * own.host_memory
+            and other.config.optimizer == each.config.optimizer
+            for other in kept
+        ):
+            kept.append(each)
+    return kept

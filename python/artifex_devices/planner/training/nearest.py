@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from artifex_devices._base.text import bytes_text, seconds_text
@@ -12,10 +12,10 @@ from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.config import RECOMPUTES, TrainingConfig
 from artifex_devices.planner.training.efficiency import Efficiency
 from artifex_devices.planner.training.space import SEARCHED, find_configs, largest_tensor
-from artifex_devices.planner.training.text import changes_text
+from artifex_devices.planner.training.spelling import Spelling, changes
+from artifex_devices.planner.training.values import TrainingStage
 
 _MOST = 5
-_DERIVED = ("data", "overlap")
 _FOUND = (
     *(name for name in SEARCHED if name != "optimizer"),
     "data",
@@ -52,6 +52,10 @@ class Plan(Protocol):
         """Number of devices."""
 
     @property
+    def stages(self) -> tuple[TrainingStage, ...]:
+        """Pipeline stages, first to last."""
+
+    @property
     def memory(self) -> int:
         """Bytes of a device of the fullest stage."""
 
@@ -70,7 +74,7 @@ class NearestFits(NamedTuple):
     """Plans that fit, fastest first; without any, changes of the model's input or the cluster that would fit."""
 
     plans: tuple[Plan, ...]
-    ways_out: tuple[str, ...]
+    ways_out: tuple[Mapping[str, object], ...]
 
     def content(self, config: TrainingConfig) -> list[dict[str, Any]]:
         """Returns what each plan changes in a configuration, with its bytes and expected seconds."""
@@ -79,24 +83,21 @@ class NearestFits(NamedTuple):
             for plan in self.plans
         ]
 
-    def facts(self, plan: Plan) -> list[tuple[str, str]]:
+    def facts(self, plan: Plan, spell: Spelling) -> list[tuple[str, str]]:
         """Formats them for a plan that may not fit."""
         texts = [
-            f"{changes_text(found['changes'])}: {bytes_text(found['memory'])}, {seconds_text(found['seconds'])} (model)"
+            f"{spell(found['changes'])}: {bytes_text(found['memory'])}, {seconds_text(found['seconds'])} (model)"
             for found in self.content(plan.config)
         ]
-        texts += self.ways_out
+        texts += (way_text(way, spell) for way in self.ways_out)
         if not plan.fits and not texts:
             texts = ["no configuration that was tried, on this cluster or on one of up to 64 times its size"]
         return [("fits with" if i == 0 else "", text) for i, text in enumerate(texts)]
 
 
-def changes(before: TrainingConfig, after: TrainingConfig) -> dict[str, object]:
-    """Returns the fields that differ, with their later values; without `data`, which the other fields determine."""
-    found = {name: value for name, value in vars(after).items() if value != getattr(before, name)}
-    if (before.expert_tensor or 1) == (after.expert_tensor or 1):  # None means 1
-        found.pop("expert_tensor", None)
-    return {name: value for name, value in found.items() if name not in _DERIVED}
+def way_text(way: Mapping[str, object], spell: Spelling) -> str:
+    """Formats a change that would make a run fit: "sequence=4096", "32 devices"."""
+    return f"{way['devices']} devices" if "devices" in way else spell(way)
 
 
 def nearest_fits(plan: Plan) -> NearestFits:

@@ -16,18 +16,23 @@ from artifex_devices.planner.report import Report, Summary, picked, with_model
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.config import TrainingConfig, config_content
 from artifex_devices.planner.training.efficiency import Efficiency
+from artifex_devices.planner.training.faster import faster_changes, faster_text, limit_content, limits_text
 from artifex_devices.planner.training.nearest import nearest_fits
 from artifex_devices.planner.training.pictures import PICTURES, memory_svg, schedule_svg, waterfall_svg
 from artifex_devices.planner.training.published import PublishedError, published_error
+from artifex_devices.planner.training.run_cost import RunCost, run_cost
+from artifex_devices.planner.training.spelling import Spelling, arguments_text, options_text
 from artifex_devices.planner.training.text import (
+    batch_text,
     dtypes_facts,
     error_text,
     factor_facts,
+    host_facts,
     rates_text,
-    recomputed_text,
     ways_text,
 )
-from artifex_devices.planner.training.values import MEMORY_PARTS, TIME_PARTS, TrainingSeconds, TrainingStage
+from artifex_devices.planner.training.values import TrainingSeconds, TrainingStage
+from artifex_devices.planner.training.waterfall import WATERFALL_HEAD, hidden_text, memory_text, waterfall_rows
 
 
 @public("artifex_devices.planner")
@@ -139,6 +144,36 @@ class TrainingPlan(Report):
         title += f": {seconds_text(self.seconds)} a step, {self.mfu:.1%} MFU"
         return waterfall_svg(title, self.expected, self.roofline.total)
 
+    def cost_of_run(self, tokens: float | str, price_per_device_hour: float | None = None) -> RunCost:
+        """Returns the days, device-hours and cost of a run of so many tokens, at the expected seconds of this plan.
+
+        Failures, saves and evaluations are not counted; `plan_failures` estimates what they take.
+
+        Args:
+            tokens: Number of tokens of the run, or a text such as "15T" or "300B".
+            price_per_device_hour: Price of one device for an hour, in any currency.
+
+        Raises:
+            ValueError: A number is not above 0, or a text is not a number of tokens.
+            TypeError: An argument has the wrong type.
+
+        Example:
+            >>> from artifex_devices import cluster
+            >>> from artifex_devices.planner import TrainingConfig, plan_training
+            >>> config = TrainingConfig(batch=256, sequence=4096, zero=3)
+            >>> plan = plan_training("llama-2-7b", cluster.dgx("h100", nodes=4), config)
+            >>> run = plan.cost_of_run("2T", price_per_device_hour=2.5)
+            >>> run.steps, run.cost == 2.5 * run.device_hours
+            (1907349, True)
+        """
+        return run_cost(
+            tokens,
+            price_per_device_hour,
+            tokens_per_step=self.config.tokens,
+            seconds=self.seconds,
+            devices=self.devices,
+        )
+
     def _error(self) -> PublishedError | None:
         """Returns the error of the expected seconds on published runs, or None for factors not compared with them."""
         return published_error(self.cluster, self.efficiency)
@@ -148,66 +183,56 @@ class TrainingPlan(Report):
         return planned(self.model, self.cluster, config, self.efficiency, self.devices)
 
     def _summary(self) -> Summary:
-        """Formats the facts, and the waterfall as a table."""
-        config, fullest = self.config, max(self.stages, key=lambda stage: stage.total)
-        parts = ", ".join(
-            f"{name} {bytes_text(getattr(fullest, name))}" for name in MEMORY_PARTS if getattr(fullest, name)
-        )
-        recompute = "" if config.recompute == "none" else f", recomputes {recomputed_text(config)}"
-        facts = [
-            ("spread", ways_text(config)),
-            (
-                "batch",
-                f"{config.batch} x {config.sequence} = {count_text(config.tokens)} tokens, {self.microbatches} "
-                f"microbatch{'' if self.microbatches == 1 else 'es'} of {config.microbatch}{recompute}",
-            ),
-            (
-                "memory",
-                f"{bytes_text(self.memory)} of {bytes_text(self.available)} on a device of stage "
-                f"{self.stages.index(fullest)}: {'fits' if self.memory <= self.available else 'does not fit'}",
-            ),
-            ("", parts),
-            *self._host_facts(),
-            *nearest_fits(self).facts(self),
-            *dtypes_facts(config),
-            (
-                "roofline",
-                f"{seconds_text(self.roofline.total)}, {self.utilization(self.roofline.total):.1%} MFU, a bound: "
-                f"published rates (table; {rates_text(self.cluster, config)})",
-            ),
-            (
-                "expected",
-                f"{seconds_text(self.seconds)}, {self.mfu:.1%} MFU, "
-                f"{count_text(self.tokens_per_second)} tokens/s, {rate_text(self.flops_per_second, 'FLOP/s')} each "
-                "(model; the factors below)",
-            ),
+        return self._spelled(arguments_text)
+
+    def _command_summary(self) -> Summary:
+        return self._spelled(options_text)
+
+    def _spelled(self, spell: Spelling) -> Summary:
+        """Formats the step and its memory, the waterfall as a table, what limits the step and what would help."""
+        helps = [("would help", faster_text(faster_changes(self), self.seconds, spell))]
+        below = [
+            ("limited by", limits_text(self.expected)),
+            *(helps if self.fits else nearest_fits(self).facts(self, spell)),
             ("error", error_text(self._error())),
-        ]
-        if self.measured is not None:
-            error = self.seconds / self.measured - 1
-            measured = f"{seconds_text(self.measured)}, {self.utilization(self.measured):.1%} MFU"
-            facts.append(("measured", f"{measured}; expected is {error:+.1%}"))
-        hidden = ", ".join(f"{name} {seconds_text(value)}" for name, value in self.expected.hidden.items() if value > 0)
-        facts.append(("hidden", hidden or "nothing"))
-        facts += factor_facts(self.efficiency, sharp=config.sharp)
-        facts += [("note", note) for note in self.model.notes]
-        rows = [
-            (text, seconds_text(self.roofline.parts[name]), seconds_text(value), f"{value / self.seconds:.1%}")
-            for name, text in TIME_PARTS.items()
-            if (value := self.expected.parts[name]) > 0 or self.roofline.parts[name] > 0
+            *(("note", note) for note in self.model.notes),
         ]
         title = f"{self.model.name}, training on {self.devices} devices of {self.cluster.name}"
-        return Summary(title, facts, ("part of a step", "roofline", "expected", "share"), rows)
+        rows = waterfall_rows(self.expected, self.roofline)
+        return Summary(title, self._facts(), WATERFALL_HEAD, rows, below, self._details())
 
-    def _host_facts(self) -> list[tuple[str, str]]:
-        if not self.host_memory:
-            return []
-        if self.host_available is None:
-            return [("host", f"{bytes_text(self.host_memory)} on the fullest host, whose memory is not known")]
-        source = self.cluster.parts["host_memory_bytes"][1]
-        fits = "fits" if self.host_memory <= self.host_available else "does not fit"
-        used = f"{bytes_text(self.host_memory)} of {bytes_text(self.host_available)}"
-        return [("host", f"{used} on the fullest host [{source}]: {fits}")]
+    def _facts(self) -> list[tuple[str, str]]:
+        fullest = max(self.stages, key=lambda stage: stage.total)
+        expected = f"{seconds_text(self.seconds)} expected (model), {self.mfu:.1%} MFU"
+        bound = f"{seconds_text(self.roofline.total)} is a bound, at published rates (table)"
+        memory = f"{bytes_text(self.memory)} of {bytes_text(self.available)} on a device of stage"
+        fits = "fits" if self.memory <= self.available else "does not fit"
+        measured = []
+        if self.measured is not None:
+            text = f"{seconds_text(self.measured)}, {self.utilization(self.measured):.1%} MFU"
+            measured.append(("measured", f"{text}; expected is {self.seconds / self.measured - 1:+.1%}"))
+        return [
+            ("step", f"{expected}, {count_text(self.tokens_per_second)} tokens/s; {bound}"),
+            *measured,
+            ("memory", f"{memory} {self.stages.index(fullest)}: {fits}"),
+            ("", memory_text(fullest)),
+            *host_facts(self.host_memory, self.host_available),
+            ("spread", ways_text(self.config)),
+            ("batch", batch_text(self.config, self.microbatches)),
+        ]
+
+    def _details(self) -> list[tuple[str, str]]:
+        """Formats rates, factors and their sources."""
+        config = self.config
+        details = [
+            ("hidden", hidden_text(self.expected)),
+            ("expected", f"{rate_text(self.flops_per_second, 'FLOP/s')} of each device (model; the factors below)"),
+            ("bound", f"{self.utilization(self.roofline.total):.1%} MFU (table; {rates_text(self.cluster, config)})"),
+        ]
+        if self.host_available is not None:
+            source = self.cluster.parts["host_memory_bytes"][1]
+            details.append(("host", f"{bytes_text(self.host_available)} of memory [{source}]"))
+        return [*details, *dtypes_facts(config), *factor_facts(self.efficiency, sharp=config.sharp)]
 
     def _repr_html_(self) -> str:
         return self._summary().html(self.to_svg()._repr_html_())
@@ -224,7 +249,9 @@ class TrainingPlan(Report):
             "memory": {"bytes": self.memory, "available": self.available, "fits": self.fits},
             "host_memory": {"bytes": self.host_memory, "available": self.host_available},
             "fits_with": nearest.content(self.config),
-            "ways_out": list(nearest.ways_out),
+            "ways_out": [dict(way) for way in nearest.ways_out],
+            "limited_by": limit_content(self.expected),
+            "would_help": [each._asdict() for each in faster_changes(self)],
             "stages": [asdict(stage) for stage in self.stages],
             "seconds": {
                 name: {"total": each.total, "parts": dict(each.parts), "hidden": dict(each.hidden)}
@@ -233,6 +260,7 @@ class TrainingPlan(Report):
             "seconds_from": rates_text(self.cluster, self.config),
             "error": None if error is None else asdict(error),
             "measured": self.measured,
+            "run": None,
             **picked(self, "model_flops", "executed_flops", "peak_flops", "mfu", "tokens_per_second"),
             **picked(self, "bubble_fraction"),
             "efficiency": self.efficiency._content()["factors"],

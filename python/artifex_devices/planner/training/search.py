@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from artifex_devices._base.checks import check_bool, check_int, check_number
@@ -11,7 +12,8 @@ from artifex_devices._core import Cluster
 from artifex_devices.planner.arguments import check_given
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.arguments import checked_efficiency
-from artifex_devices.planner.training.choices import TrainingChoice, TrainingSuggestions
+from artifex_devices.planner.training.choice import TrainingChoice
+from artifex_devices.planner.training.choices import TrainingSuggestions
 from artifex_devices.planner.training.config import TrainingConfig
 from artifex_devices.planner.training.efficiency import Efficiency
 from artifex_devices.planner.training.plan import planned
@@ -49,8 +51,8 @@ def suggest_configs(
     def choices(configs: Iterable[tuple[TrainingConfig, int]]) -> tuple[TrainingChoice, ...]:
         return tuple(TrainingChoice(planned(model, cluster, config, factors, devices)) for config, devices in configs)
 
-    front = _front(choices(found.front))
-    options, nearest = choices(found.options), choices(found.nearest)
+    front, nearest = _front(choices(found.front)), choices(found.nearest)
+    options = tuple(replace(each, same=same) for each, same in zip(choices(found.options), found.same, strict=True))
     return TrainingSuggestions(model, cluster, found.config, options, front, nearest, found.ways_out, found.space)
 
 

@@ -26,6 +26,8 @@ SEARCHED = (
 _OFFLOADS = ("offload_optimizer", "offload_activations")
 _PARTS = (0.25, 0.5, 0.75, 1.0)  # of a stage's layers that are recomputed
 _UNITS = (1, 2, 4)  # layers
+_TRIED = 16  # fastest configurations for each option, because many differ by nothing that matters
+_MOST_TRIED = 320  # where there are not more options
 
 
 @public("artifex_devices.planner")
@@ -65,9 +67,10 @@ class FoundConfigs(NamedTuple):
 
     config: TrainingConfig
     options: tuple[tuple[TrainingConfig, int], ...]
+    same: tuple[tuple[TrainingConfig, ...], ...]  # as each option in seconds and memory
     front: tuple[tuple[TrainingConfig, int], ...]  # of each number of devices apart
     nearest: tuple[tuple[TrainingConfig, int], ...]
-    ways_out: tuple[str, ...]
+    ways_out: tuple[dict[str, object], ...]
     space: TrainingSpace
 
 
@@ -100,7 +103,7 @@ def find_configs(
         "interleaved_overlap": config.replaced(schedule="interleaved", overlap=overlap).overlap["pipeline"],
         "memory_limit": limit,
         "host_limit": (1 - headroom) * _host_memory(cluster),
-        "top": top,
+        "top": max(top, min(_TRIED * top, _MOST_TRIED)),
         **_choices(shape, cluster, config, most, choices),
         "devices": [cluster.device_count],
     }
@@ -126,11 +129,16 @@ def find_configs(
         return config.replaced(**fields, overlap=overlap), each["devices"]
 
     whole = found[counts[0]]
-    options = tuple(map(chosen, whole["options"]))
+    rows: dict[int, list[tuple[TrainingConfig, int]]] = {}
+    for each in whole["options"]:
+        if each["row"] < top:
+            rows.setdefault(each["row"], []).append(chosen(each))
+    options = tuple(row[0] for row in rows.values())
     numbers = ("combinations", "consistent", "too_large", "skipped", "priced")
     return FoundConfigs(
         config=config,
         options=options,
+        same=tuple(tuple(config for config, _ in row[1:]) for row in rows.values()),
         front=tuple(chosen(each) for devices in counts for each in found[devices]["front"]),
         nearest=tuple(map(chosen, whole["nearest"])),
         ways_out=() if options else _ways_out(shape, cluster, space),
@@ -249,28 +257,28 @@ def _choices(
     return {key: given.get(key, values) for key, values in found.items()}
 
 
-def _ways_out(shape: TransformerShape, cluster: Cluster, space: dict[str, Any]) -> tuple[str, ...]:
+def _ways_out(shape: TransformerShape, cluster: Cluster, space: dict[str, Any]) -> tuple[dict[str, object], ...]:
     """Returns changes that would make the run fit, after the memory model has checked them."""
 
     def fits(changed: dict[str, Any], devices: int) -> bool:
         return _planner.fits_in_memory(vars(shape), cluster, {**space, **changed}, devices)
 
-    texts = []
+    found: list[dict[str, object]] = []
     base, devices = space["base"], cluster.device_count
     offloads = [name for name in _OFFLOADS if space[name] == [False]]
     for names in [offloads[:1], offloads[1:], offloads] if cluster.parts["host_bandwidth"] is not None else []:
         if names and fits({key: [True] for key in names}, devices):
-            texts.append(f"it fits with {' and '.join(f'{name}=True' for name in names)}")
+            found.append(dict.fromkeys(names, True))
             break
     sequence = base["sequence"] // 2
     while sequence >= 256:
         if fits({"base": {**base, "sequence": sequence}, "context": [1, 2]}, devices):
-            texts.append(f"it fits with sequence={sequence}")
+            found.append({"sequence": sequence})
             break
         sequence //= 2
     for factor in (2, 4, 8, 16, 32, 64):
         wider = {"pipeline": _divisors(devices * factor, shape.layers)}
         if fits(wider, devices * factor):
-            texts.append(f"it fits on {devices * factor} devices")
+            found.append({"devices": devices * factor})
             break
-    return tuple(texts)
+    return tuple(found)

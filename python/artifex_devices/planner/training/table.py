@@ -1,75 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of several plans of training runs."""
+"""Tables of the configurations of a search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from artifex_devices._base.text import bytes_text, seconds_text
+from artifex_devices._base.text import bytes_text, seconds_text, shortened
+from artifex_devices.planner.training.choice import TrainingChoice
+from artifex_devices.planner.training.config import TrainingConfig
 from artifex_devices.planner.training.plan import TrainingPlan
+from artifex_devices.planner.training.spelling import Spelling, changes
 from artifex_devices.planner.training.text import offloaded_text, recomputed_text
 
+TABLE_HEAD = ("", "memory", "expected", "bound", "MFU", "settings")
+SETTINGS_TEXT = (
+    "TP, CP, PP, EP: devices for tensor, context, pipeline (x chunks) and expert parallelism, 1 where it is left out; "
+    "micro: sequences of a microbatch; data parallelism is the rest of the devices"
+)
+_SHOWN_SAME = 1
 
-def choices_table(
-    kinds: Sequence[tuple[str, Sequence[TrainingPlan]]],
-) -> tuple[list[tuple[str, str]], tuple[str, ...], list[Sequence[str]]]:
-    """Formats groups of plans: facts that hold for all, the head of a table of what differs, and its rows.
 
-    Each group has a line with its title above its rows. To fit in 80 characters for most searches, the table has no
-    column for data parallelism, which follows from the other columns and the number of devices.
-    """
-    plans = [plan for _, group in kinds for plan in group]
-    columns = {name: [text(plan) for plan in plans] for name, text in _COLUMNS.items()}
-    same = {name: cells[0] for name, cells in columns.items() if plans and len(set(cells)) == 1}
-    shown = [name for name in columns if name not in same or name in _ALWAYS_SHOWN]
-    hidden = {*_ALWAYS_SHOWN, *(name for name, cell in _USUAL.items() if same.get(name) == cell)}
-    common = [f"{name} {text}" for name, text in same.items() if name not in hidden]
-    if plans and all(plan.config.sequence_parallel for plan in plans if plan.config.tensor > 1):
-        common += ["sequences sharded over tensor ranks too"] * any(plan.config.tensor > 1 for plan in plans)
+def table_rows(groups: Sequence[tuple[str, Sequence[TrainingChoice]]], spell: Spelling) -> list[Sequence[str]]:
+    """Formats groups of choices. A group with a title has a line above its rows, a choice with equals one below."""
     rows: list[Sequence[str]] = []
-    at = 0
-    for title, group in kinds:
-        if group:
+    number = 0
+    for title, group in groups:
+        if group and title:
             rows.append((title,))
-        for i in range(len(group)):
-            rows.append((str(i + 1), *(columns[name][at] for name in shown)))
-            at += 1
-    return [("all have", ", ".join(common))] if common else [], ("", *shown), rows
+        for choice in group:
+            number += 1
+            rows.append((str(number), *_cells(choice.plan)))
+            others = [spell(changes(choice.config, each)) for each in choice.same]
+            if others:
+                rows.append((f"   the same with {'; '.join(shortened(others, _SHOWN_SAME))}",))
+    return rows
 
 
-def _stages(plan: TrainingPlan) -> str:
-    chunks = plan.config.chunks
-    return f"{plan.config.pipeline}{f' x {chunks}' if chunks > 1 else ''}"
+def _cells(plan: TrainingPlan) -> tuple[str, ...]:
+    settings = settings_text(plan.config)
+    if plan.devices < plan.cluster.device_count:
+        settings += f", on {plan.devices} devices"
+    bound = seconds_text(plan.roofline.total, 3)
+    return (bytes_text(plan.memory), seconds_text(plan.seconds), bound, f"{plan.mfu:.1%}", settings)
 
 
-def _zero(plan: TrainingPlan) -> str:
-    config = plan.config
-    return f"{config.zero}{f' of {config.zero_shards}' if config.zero and config.zero_shards else ''}"
-
-
-def _context(plan: TrainingPlan) -> str:
-    config = plan.config
-    return f"{config.context} {config.context_method.replace('_', '-')}" if config.context > 1 else "1"
-
-
-_COLUMNS: dict[str, Callable[[TrainingPlan], str]] = {
-    "tensor": lambda plan: str(plan.config.tensor),
-    "context": _context,
-    "stages": _stages,
-    "ZeRO": _zero,
-    "experts over": lambda plan: str(plan.config.expert),
-    "micro": lambda plan: str(plan.config.microbatch),
-    "recompute": lambda plan: recomputed_text(plan.config),
-    "optimizer": lambda plan: plan.config.optimizer,
-    "offload": lambda plan: offloaded_text(plan.config),
-    "devices": lambda plan: str(plan.devices),
-    "memory": lambda plan: bytes_text(plan.memory),
-    "step": lambda plan: seconds_text(plan.seconds),
-    "MFU": lambda plan: f"{plan.mfu:.1%}",
-}
-_USUAL = {  # not worth a word where all plans have it
-    **dict.fromkeys(("tensor", "context", "stages", "experts over"), "1"),
-    "optimizer": "adamw-fp32-master",
-    "offload": "nothing",
-}
-_ALWAYS_SHOWN = ("memory", "step", "MFU")
+def settings_text(config: TrainingConfig) -> str:
+    """Formats the settings that a search chooses: "TP 2, PP 4 x 5, ZeRO 1, recompute 8 layers"."""
+    texts = []
+    if config.tensor > 1:
+        texts.append(f"TP {config.tensor}")
+    if config.context > 1:
+        texts.append(f"CP {config.context} {config.context_method.replace('_', '-')}")
+    if config.pipeline > 1:
+        texts.append(f"PP {config.pipeline}{f' x {config.chunks}' if config.chunks > 1 else ''}")
+    if config.expert > 1:
+        texts.append(f"EP {config.expert}")
+    if config.zero:
+        texts.append(f"ZeRO {config.zero}{f' of {config.zero_shards}' if config.zero_shards else ''}")
+    if config.microbatch > 1:
+        texts.append(f"micro {config.microbatch}")
+    if config.recompute != "none":
+        texts.append(f"recompute {recomputed_text(config).removeprefix('full, ')}")
+    if config.optimizer != TrainingConfig.optimizer:
+        texts.append(config.optimizer)
+    offloaded = offloaded_text(config)
+    if offloaded != "nothing":
+        texts.append(f"offload {offloaded}")
+    return ", ".join(texts) or "data parallelism alone"

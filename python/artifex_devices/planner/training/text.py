@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
-from artifex_devices._base.text import rate_text
+from artifex_devices._base.text import bytes_text, count_text, rate_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.training.config import TrainingConfig
 from artifex_devices.planner.training.efficiency import FACTORS, Efficiency
@@ -88,11 +87,6 @@ def factor_facts(efficiency: Efficiency, *, sharp: bool) -> list[tuple[str, str]
     return [("factors", ", ".join(texts)), *((f"[{number}]", coded[source]) for source, number in numbers.items())]
 
 
-def changes_text(changes: Mapping[str, object]) -> str:
-    """Formats changed fields of a configuration: "zero=3, recompute='full'"."""
-    return ", ".join(f"{name}={value!r}" for name, value in changes.items())
-
-
 def dtypes_facts(config: TrainingConfig) -> list[tuple[str, str]]:
     """Formats the dtypes where tensors have several."""
     if not config.parameter_dtypes and not config.gradient_dtypes and not config.parameter_scale:
@@ -103,6 +97,25 @@ def dtypes_facts(config: TrainingConfig) -> list[tuple[str, str]]:
     return [
         ("dtypes", f"parameters {parameters}; gradients {dtypes_text(config.gradient_dtype, config.gradient_dtypes)}")
     ]
+
+
+def batch_text(config: TrainingConfig, microbatches: int) -> str:
+    """Formats a batch: "256 x 4096 = 1.049M tokens, 8 microbatches of 1"."""
+    recompute = "" if config.recompute == "none" else f", recomputes {recomputed_text(config)}"
+    return (
+        f"{config.batch} x {config.sequence} = {count_text(config.tokens)} tokens, {microbatches} "
+        f"microbatch{'' if microbatches == 1 else 'es'} of {config.microbatch}{recompute}"
+    )
+
+
+def host_facts(used: int, available: int | None) -> list[tuple[str, str]]:
+    """Formats the bytes on the fullest host, where something is offloaded."""
+    if not used:
+        return []
+    if available is None:
+        return [("host", f"{bytes_text(used)} on the fullest host, whose memory is not known")]
+    fits = "fits" if used <= available else "does not fit"
+    return [("host", f"{bytes_text(used)} of {bytes_text(available)} on the fullest host: {fits}")]
 
 
 def recomputed_text(config: TrainingConfig) -> str:
