@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/planner_accuracy.md, which compares plan_training with the measured runs of bench/published_runs.json.
 
-It also writes the errors that plans show, the rows of python/artifex_devices/planner/training/published.py.
+decode_accuracy.py compares plan_inference with bench/published_decode.json. The errors that plans show are written too:
+the rows of published.py in python/artifex_devices/planner/training and in python/artifex_devices/planner/inference.
 
 Of the runs of each chip, in the order of the file, each third one is held out: no factor is fitted to it. So are runs
 marked `held_out`: those whose parallelism is not published, and the only one of its chip.
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import decode_accuracy
 from artifex_devices import _planner, cluster, models, planner
 from artifex_devices.planner import Efficiency, EfficiencyFit, TrainingConfig, TrainingPlan
 from artifex_devices.planner.training.efficiency_fit import quantile
@@ -182,6 +184,8 @@ def page() -> str:
         runs=len(found), collectives=len(DATA["collectives"]), verdict=verdict, table="\n".join(lines), median=median,
         tail=tail, held=len(held), runs_part=runs_part(found), outside_part=table_of(outside),
         factors_part=factors_part(), collectives_part=collectives_part(), compiled_part=compiled_part(),
+        decode_part=decode_accuracy.decode_part(summary, percent),
+        decode_runs=len(decode_accuracy.decode_runs()),
         sources_part=sources_part(),
     )  # fmt: skip
 
@@ -341,9 +345,11 @@ def main() -> int:
     parser.add_argument("--factors", action="store_true", help="print the rows of efficiency.cpp")
     arguments = parser.parse_args()
     if arguments.factors:
-        print("\n".join(fitted_rows()))
+        print("\n".join([*fitted_rows(), *decode_accuracy.decode_factor_lines()]))
         return 0
-    texts = {PAGE: page(), ERRORS: errors_module()}
+    texts = {
+        PAGE: page(), ERRORS: errors_module(), decode_accuracy.ERRORS: decode_accuracy.decode_errors_module(),
+    }  # fmt: skip
     if not arguments.check:
         for path, text in texts.items():
             path.write_text(text, encoding="utf-8")

@@ -33,6 +33,7 @@ BELOW = {
     "learn/planning": (
         "../how_to/plan_reshards",
         "../how_to/plan_a_step",
+        "../how_to/plan_a_server",
         "../how_to/plan_for_failures",
         "../how_to/describe_a_cluster",
         "../how_to/model_shapes",

@@ -152,7 +152,9 @@ std::vector<UsedFactor> factors_of(const Efficiency& efficiency) {
   std::vector<UsedFactor> factors;
   for (size_t i = 0; i < efficiency.factors.size(); ++i) {
     const SourcedNumber& number = efficiency.factors[i];
-    if (number.value == 0 || number.value == 1 || static_cast<Factor>(i) == Factor::kSharp) continue;
+    const auto factor = static_cast<Factor>(i);
+    if (number.value == 0 || number.value == 1 || factor == Factor::kSharp) continue;
+    if (factor >= Factor::kStream) continue;  // of inference
     factors.push_back({std::string(kKindNames<Factor>[i]), number});
   }
   return factors;

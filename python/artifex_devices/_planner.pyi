@@ -55,6 +55,7 @@ __all__: list[str] = [
     "step_mistakes",
     "suggest_steps",
     "suggestion_candidates",
+    "tensor_elements",
     "training_collective_seconds",
     "training_groups",
     "validate_batch_size",
@@ -400,6 +401,11 @@ def suggestion_candidates(
 ) -> int:
     """
     Returns the number that `progress` of suggest_steps counts up to.
+    """
+
+def tensor_elements(shape: dict[str, typing.Any]) -> typing.Any:
+    """
+    Returns a dict of the number of parameters of each kind of tensor.
     """
 
 def training_collective_seconds(

@@ -22,6 +22,8 @@ constexpr std::string_view kSharp =
     "Graham et al. 2020, doi 10.1007/978-3-030-50743-5_3, abstract: 95 % of the network's bandwidth on HDR InfiniBand";
 constexpr std::string_view kHostUpdate =
     "Ren et al. 2021, arXiv:2101.06840, table 4: 10e9 parameters of 28 bytes in 2.57 s on the host of a DGX-2";
+constexpr std::string_view kStreamed = "pytorch-labs/gpt-fast, README.md: about 1700 of 2039 GB/s on an A100";
+constexpr std::string_view kStreamedOnHopper = "aigatech/vpbenchmarking, README.md: 2903 of 3350 GB/s on an H100";
 constexpr std::string_view kFlash2 = "Dao 2023, arXiv:2307.08691, section 4.1";
 constexpr std::string_view kFlash3 = "Shah et al. 2024, arXiv:2407.08608, abstract";
 
@@ -61,6 +63,7 @@ bool is_fraction(Factor factor) {
     case Factor::kNetwork:
     case Factor::kHost:
     case Factor::kSharp:
+    case Factor::kStream:
       return true;
     default:
       return false;
@@ -136,6 +139,13 @@ Efficiency published_efficiency(const Cluster& cluster) {
   set(result, Factor::kSharp, is_torus ? 1 : 0.95, is_torus ? "model" : kSharp);
   set(result, Factor::kHost, 0.8, "model");
   set(result, Factor::kHostMemory, 1.09e11, kHostUpdate);
+  if (chip.name.find("A100") != std::string::npos) {
+    set(result, Factor::kStream, 0.834, kStreamed);
+  } else if (chip.name.find("H100") != std::string::npos || chip.name.find("H200") != std::string::npos) {
+    set(result, Factor::kStream, 0.867, kStreamedOnHopper);
+  } else {
+    set(result, Factor::kStream, 0.85, "model");
+  }
   return result;
 }
 
@@ -186,6 +196,12 @@ struct FittedChip {
   int runs;
   std::array<double, kFitted.size()> values;  // of kFitted
 };
+/// What bench/decode_accuracy.py finds for the decode runs that are not held out, of all GPUs together.
+constexpr double kFittedStream = 0.812;
+constexpr double kFittedDecodeLayer = 5.99e-05;
+constexpr double kFittedDecodeExperts = 3.63e-05;
+constexpr int kDecodeRuns = 61;
+
 constexpr std::array<FittedChip, 7> kFittedChips = {{
     {"A100 SXM 40GB", 22, {0.705, -1, 0.334, 0.288, 0.624, -1, -1, 1.69e-06, 0.0106}},
     {"A100 SXM 80GB", 31, {0.732, -1, 0.371, 0.32, 0.924, 1, 1, 0, 0.00927}},
@@ -200,6 +216,13 @@ constexpr std::array<FittedChip, 7> kFittedChips = {{
 
 Efficiency default_efficiency(const Cluster& cluster) {
   Efficiency result = published_efficiency(cluster);
+  if (cluster.inside().kind != NetworkKind::kTorus) {
+    const std::string source =
+        fmt::format("fit of {} published decode runs on GPUs, docs/planner_accuracy.md", kDecodeRuns);
+    set(result, Factor::kStream, kFittedStream, source);
+    set(result, Factor::kDecodeLayerSeconds, kFittedDecodeLayer, source);
+    set(result, Factor::kDecodeExpertSeconds, kFittedDecodeExperts, source);
+  }
   std::string_view name = cluster.chip().name;
   const auto is_chip = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   if (is_chip("H200") || is_chip("H800")) name = "H100";  // the same processors

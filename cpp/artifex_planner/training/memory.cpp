@@ -106,6 +106,11 @@ LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfi
   return sum;
 }
 
+LocalParameters model_parameters(const TrainingModel& model) noexcept {
+  return stage_parameters(model, {},
+                          {model.shape.layers - model.layers_with_experts, model.layers_with_experts, true, true});
+}
+
 LocalParameters owned_parameters(const LocalParameters& parameters, const TrainingConfig& config) noexcept {
   LocalParameters owned = parameters;
   for (double& count : owned.counts) count /= to_real(config.shards());

@@ -49,6 +49,9 @@ LocalParameters layer_local_parameters(const TrainingModel& model, const Trainin
 LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfig& config,
                                  const StageLayers& layers) noexcept;
 
+/// Parameters of the whole model by kind of tensor.
+LocalParameters model_parameters(const TrainingModel& model) noexcept;
+
 /// Bytes of parameters, gradients and optimizer state under ZeRO (Rajbhandari et al. 2019, arXiv:1910.02054, figure 1).
 /// Example: 7.5e9 parameters on 64 devices with 2 + 2 + 12 bytes take 120, 31.4, 16.6 and 1.88 GB by stage.
 std::array<double, 3> state_bytes(const LocalParameters& parameters, const TrainingConfig& config) noexcept;

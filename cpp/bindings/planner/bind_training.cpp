@@ -52,6 +52,13 @@ void bind_shapes(py::module_& module) {
       },
       py::arg("shape"), "Returns the fields of ShapeParameters, as a dict.");
   module.def(
+      "tensor_elements",
+      [](const TransformerShape& shape) {
+        const LocalParameters parameters = model_parameters(training_model(shape));
+        return to_python(by_kind<TensorKind>(parameters.counts));
+      },
+      py::arg("shape"), "Returns a dict of the number of parameters of each kind of tensor.");
+  module.def(
       "cache_elements",
       [](const TransformerShape& shape, int64_t tokens) {
         check_shape(shape);

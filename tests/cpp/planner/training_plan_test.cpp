@@ -8,7 +8,6 @@
 #include "../base/message_of.h"
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/cluster/cluster_presets.h"
-#include "artifex_planner/inference/plan.h"
 #include "artifex_planner/training/memory.h"
 #include "artifex_planner/training/plan.h"
 #include "artifex_planner/training/schedule.h"
@@ -234,32 +233,6 @@ TEST(TrainingPlan, RefusesImpossibleCounts) {
   EXPECT_EQ(planned(config),
             "plan_training: tensor 2147483648 x context 2147483648 x data 8 x pipeline 4 are 147573952589676412928 "
             "devices, expected 8; correct the configuration");
-}
-
-TEST(InferencePlan, RefusesImpossibleNumbers) {
-  const ClusterRef cluster = gpu_cluster("h100", 1, {});
-  InferenceConfig config;
-  config.tensor = 0;
-  config.cache_bytes = 0;
-  EXPECT_EQ(message_of([&] { plan_inference(llama_405b(), *cluster, config, ideal_efficiency()); }),
-            "plan_inference: tensor is 0, expected 1 to 2147483648; cache_bytes is 0, expected above 0, at most 16; "
-            "correct the arguments");
-}
-
-TEST(InferencePlan, CountsTheCacheAndReadsAllParameters) {
-  const ClusterRef cluster = gpu_cluster("h100", 1, {});
-  InferenceConfig config;
-  config.tensor = 8;
-  config.batch = 4;
-  config.prompt = 100;
-  config.output = 28;
-  const TransformerShape shape = llama_405b();
-  const InferencePlan plan = plan_inference(shape, *cluster, config, ideal_efficiency());
-  EXPECT_EQ(plan.cache, 4.0 * 128 * 126 * 2 * 128 * 2);  // one head of keys and values on each device
-  EXPECT_GE(plan.roofline.decode, 405e9 / 8 * 2 / 3.35e12);
-  EXPECT_GT(plan.parameters + plan.cache + plan.working, plan.available);
-  config.tensor = 3;
-  EXPECT_THROW(plan_inference(shape, *cluster, config, ideal_efficiency()), InvalidArgument);
 }
 
 TEST(Efficiency, CountsTilesAndWaves) {

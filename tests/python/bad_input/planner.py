@@ -126,6 +126,7 @@ CALLS = [
             bad("planner.plan_inference('llama-2-7b', nodes, batch=0, prompt=128, output=128)", ValueError, "plan_inference:", "batch"),
             bad("planner.plan_inference('llama-2-7b', nodes, batch=4, prompt=128, output=128, tensor=3)", ValueError, "plan_inference:", "tensor"),
             bad("planner.plan_inference('llama-2-7b', nodes, batch=4, prompt=128, output=128, cache_dtype='spam')", ValueError, "plan_inference:", "cache_dtype"),
+            bad("planner.plan_inference('llama-2-7b', nodes, batch=4, prompt=128, output=128, parameter_dtypes={'spam': 'int8'})", ValueError, "plan_inference:", "parameter_dtypes"),
         ],
         where="nodes = ad.cluster.dgx('h100')",
     ),

@@ -176,7 +176,10 @@ def test_inference_reads_quantized_weights():
     plain = plan_inference(models.from_hf_config(config), node, **arguments)
     shape = models.from_hf_config(config | {"quantization_config": {"quant_method": "mxfp4"}})
     plan = plan_inference(shape, node, **arguments)
-    assert plan.parameters == pytest.approx(plain.parameters * shape.parameter_bytes / 2, rel=1e-6)
+    experts = 36 * 128 * 3 * 2880**2 / 8  # on each of 8 devices
+    assert (shape.quantized_bytes, shape.quantized_kinds) == (0.53125, ("expert",))
+    assert plain.parameters - plan.parameters == pytest.approx(experts * (2 - 0.53125), abs=1)
+    assert plan.expected.parts["products"] < 0.5 * plain.expected.parts["products"]
     assert plan.largest_batch > plain.largest_batch
     assert plan_inference(shape, node, **arguments, parameter_dtype="bfloat16").parameters == plain.parameters
     assert shape.notes[-1] in str(plan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""plan_training, suggest and plan_inference: figures of publications, texts, pictures, code."""
+"""plan_training and suggest: figures of publications, texts, pictures, code."""
 
 import contextlib
 import json
@@ -11,7 +11,6 @@ from artifex_devices import cluster, models
 from artifex_devices.planner import (
     Efficiency,
     TrainingConfig,
-    plan_inference,
     plan_training,
     suggest,
 )
@@ -249,22 +248,7 @@ def test_choices_are_code():
     assert "--tensor-model-parallel-size 2" in best.to_megatron_flags()
 
 
-def test_inference_reads_parameters_and_cache():
-    found = plan_inference("llama-3-70b", cluster.dgx("h100"), batch=32, prompt=1024, output=512, tensor=8)
-    assert found.cache == 32 * 1536 * 80 * 2 * 128 * 2
-    assert found.roofline.decode > found.parameters / 3.35e12
-    assert found.largest_batch >= 32
-    assert json.loads(found.to_json())["kind"] == "inference"
-
-
 def test_values_can_be_pickled():
     found = plan(pipeline=2)
     assert pickle.loads(pickle.dumps(found.config)) == found.config
     assert pickle.loads(pickle.dumps(found)).seconds == found.seconds
-
-
-@pytest.mark.parametrize("name", ["batch", "prompt", "output", "tensor", "pipeline", "expert"])
-def test_inference_of_nothing_is_refused(name):
-    given = {"batch": 1, "prompt": 1, "output": 1, name: 0}
-    with pytest.raises(ValueError, match=f"plan_inference: {name} is 0; expected"):
-        plan_inference("llama-3-8b", cluster.dgx("h100"), **given)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import DTypeLike
@@ -12,8 +13,10 @@ from artifex_devices._base.checks import check_choice, check_int
 from artifex_devices._core import Cluster
 from artifex_devices.planner.arguments import cluster_of
 from artifex_devices.planner.inference.plan import InferencePlan, InferenceSeconds
-from artifex_devices.planner.shape import ModelLike, shape_of
+from artifex_devices.planner.shape import ModelLike, TransformerShape, shape_of
+from artifex_devices.planner.shape.transformer import PLAIN_BYTES, TENSOR_KINDS
 from artifex_devices.planner.training import FORMATS, Efficiency, checked_efficiency, itemsize_of
+from artifex_devices.planner.training.tensor_dtypes import checked_dtypes
 
 
 def plan_inference(
@@ -27,14 +30,16 @@ def plan_inference(
     pipeline: int = 1,
     expert: int = 1,
     parameter_dtype: DTypeLike | None = None,
+    parameter_dtypes: Mapping[str, DTypeLike | None] | None = None,
     cache_dtype: DTypeLike | None = "bfloat16",
     dtype: str = "bfloat16",
     efficiency: Efficiency | None = None,
 ) -> InferencePlan:
     """Plans memory, latency and throughput of serving a model with a KV cache.
 
-    Decoding reads all parameters and the cache of all sequences for each token; products take the longer of FLOPs and
-    bytes. Replicas of tensor x pipeline devices fill the cluster.
+    Prefill is the forward pass of a training step. A decoding step reads each matrix once for a batch, of experts those
+    that the batch uses, and the cache of each sequence. Each product takes the time of its bytes or of its FLOPs,
+    whichever is longer. Replicas of tensor x pipeline devices fill the cluster.
 
     Args:
         model: A name of `models.SHAPES`, an id on the Hugging Face Hub, the path of a config.json, of its folder or of
@@ -47,7 +52,9 @@ def plan_inference(
         pipeline: Number of stages of layers.
         expert: Number of devices over which the experts of a layer are spread: 1 or `tensor`.
         parameter_dtype: Dtype of parameters in memory; None: as a quantized checkpoint stores them
-            (`TransformerShape.parameter_bytes`), else bfloat16.
+            (`TransformerShape.quantized_bytes`), else bfloat16.
+        parameter_dtypes: Dtypes of some kinds of tensors: "embedding", "head", "norm", "attention", "mlp", "router" and
+            "expert".
         cache_dtype: Dtype of the KV cache.
         dtype: Number format of products.
         efficiency: Factors of the expected seconds, by default `Efficiency.of(cluster)`.
@@ -73,13 +80,26 @@ def plan_inference(
     given |= {"tensor": tensor, "pipeline": pipeline, "expert": expert}
     sizes: dict[str, Any] = {key: check_int(name, key, value, minimum=1, maximum=2**31) for key, value in given.items()}
     check_choice(name, "dtype", dtype, FORMATS)
-    stored = shape.parameter_bytes or 2
     config = {
         **sizes,
-        "parameter_bytes": stored if parameter_dtype is None else itemsize_of(name, "parameter_dtype", parameter_dtype),
+        "parameter_bytes": _parameter_bytes(name, shape, parameter_dtype, parameter_dtypes or {}),
         "cache_bytes": itemsize_of(name, "cache_dtype", cache_dtype),
         "dtype": dtype,
     }
     found: dict[str, Any] = _planner.plan_inference(vars(shape), network, config, factors._described())
     seconds: dict[str, Any] = {key: InferenceSeconds(**found.pop(key)) for key in ("roofline", "expected")}
     return InferencePlan(model=shape, cluster=network, efficiency=factors, **sizes, **found, **seconds)
+
+
+def _parameter_bytes(
+    operation: str, shape: TransformerShape, dtype: DTypeLike | None, dtypes: Mapping[str, DTypeLike | None]
+) -> dict[str, float]:
+    """Returns the bytes of a parameter of each kind of tensor: of the arguments, else of the checkpoint."""
+    if dtype is None:
+        sizes: dict[str, float] = dict.fromkeys(TENSOR_KINDS, PLAIN_BYTES)
+        if shape.quantized_bytes > 0:
+            sizes |= dict.fromkeys(shape.quantized_kinds, shape.quantized_bytes)
+    else:
+        sizes = dict.fromkeys(TENSOR_KINDS, itemsize_of(operation, "parameter_dtype", dtype))
+    given = checked_dtypes(operation, "parameter_dtypes", dtypes)
+    return sizes | {kind: itemsize_of(operation, "parameter_dtypes", each) for kind, each in given.items()}

@@ -15,7 +15,7 @@ from artifex_devices._base.regular_file import read_regular_file
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.shape.hf_defaults import DEFAULTS
 from artifex_devices.planner.shape.hf_families import ALIASES, FAMILIES
-from artifex_devices.planner.shape.hf_quantization import StoredWeights, mean_bytes, stored_weights
+from artifex_devices.planner.shape.hf_quantization import StoredWeights, stored_weights
 from artifex_devices.planner.shape.hf_reader import ConfigReader
 from artifex_devices.planner.shape.parameters import from_parameters, stored_shapes
 from artifex_devices.planner.shape.transformer import TransformerShape
@@ -55,7 +55,7 @@ def from_hf_config(
     DeepSeek-V2 and -V3, Kimi K2, GLM-4.5, gpt-oss, GPT-2, GPT-NeoX, OLMo 1 and 2, OPT, BLOOM, Falcon, Phi-3,
     StarCoder2, Granite, Cohere 1 and 2. Of a model with a vision encoder only the text model is read. Values that a
     config leaves out have the defaults of its class in the library transformers. `quantization_config` sets
-    `parameter_bytes`. The function neither downloads anything nor executes code of the file.
+    `quantized_bytes` and `quantized_kinds`. The function neither downloads anything nor executes code of the file.
 
     In a folder with safetensors files, a model of another family has the parameters of their headers.
 
@@ -140,7 +140,10 @@ def _quantized(shape: TransformerShape, weights: StoredWeights | str) -> Transfo
     if isinstance(weights, str):
         note = "quantization_config has a method that is not known here: weights count as bfloat16"
         return replace(shape, notes=(*shape.notes, note))
-    mean = mean_bytes(shape, weights)
+    kinds = ("expert",) if weights.only_experts else ("attention", "mlp", "expert")
+    found = replace(shape, quantized_bytes=weights.nbytes, quantized_kinds=kinds)
     parts = "experts" if weights.only_experts else "layers"
-    note = f"matrices of {parts} are stored as {weights.text}: {mean:.3f} bytes per parameter on average"
-    return replace(shape, parameter_bytes=mean, notes=(*shape.notes, note))
+    note = (
+        f"matrices of {parts} are stored as {weights.text}: {found.parameter_bytes:.3f} bytes per parameter on average"
+    )
+    return replace(found, notes=(*found.notes, note))

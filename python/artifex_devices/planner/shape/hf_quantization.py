@@ -12,9 +12,6 @@ from typing import NamedTuple
 
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.plain_numbers import is_count
-from artifex_devices.planner.shape.transformer import TransformerShape
-
-_PLAIN_BYTES = 2  # of weights that are not quantized: bfloat16 or float16
 
 
 class StoredWeights(NamedTuple):
@@ -72,15 +69,3 @@ def _grouped(method: str, bits: object, group: object, *, zero: int) -> StoredWe
         return f"quantization_config has {safe_repr(bits)} bits, not an int from 1 to 16"
     shared = (16 + zero * bits) / group if is_count(group) else 0
     return StoredWeights(f"{method} of {bits} bits", (bits + shared) / 8)
-
-
-def mean_bytes(shape: TransformerShape, weights: StoredWeights) -> float:
-    """Returns the mean bytes of a parameter. Embedding, output, norms, routers and biases stay as they are."""
-    counts = shape.parameters
-    width = (3 if shape.gated_mlp else 2) * shape.embed * shape.mlp
-    quantized = counts.expert_layers * shape.experts * width
-    if not weights.only_experts:
-        norms = shape.layers * shape.norms_per_layer * shape.embed
-        routers = counts.expert_layers * shape.experts * shape.embed
-        quantized = counts.layers - norms - routers
-    return _PLAIN_BYTES + (weights.nbytes - _PLAIN_BYTES) * quantized / counts.total

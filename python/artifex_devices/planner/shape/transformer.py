@@ -9,8 +9,12 @@ from typing import Any
 from artifex_devices._base.checks import check_int, check_number, failure
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._planner import cache_elements, shape_parameters, shape_problems
+from artifex_devices._planner import cache_elements, shape_parameters, shape_problems, tensor_elements
 from artifex_devices.planner.plain_numbers import is_count, is_number, make_plain, plain
+
+# Kinds of tensors of a model, each of which may have its own dtype.
+TENSOR_KINDS = ("embedding", "head", "norm", "attention", "mlp", "router", "expert")
+PLAIN_BYTES = 2  # of parameters that are not quantized: bfloat16 or float16
 
 
 @public("artifex_devices.models")
@@ -79,7 +83,9 @@ class TransformerShape:
         gated_attention: Whether a gate as wide as the queries scales the result of attention (Qwen3-Next).
         other_parameters: Parameters of all layers together that these sizes do not describe; below 0 where they
             describe too many.
-        parameter_bytes: Mean bytes of a parameter in a quantized checkpoint, with scales; 0: not quantized.
+        quantized_bytes: Bytes of a quantized parameter, with its part of the scales; 0: no parameter is quantized.
+        quantized_kinds: Kinds of tensors that are quantized: some of "embedding", "head", "norm", "attention", "mlp",
+            "router" and "expert". All other parameters have 16 bits.
         notes: Facts about the shape that its sizes do not show.
         q_lora_rank: For latent attention, rank of the queries; 0 projects them in one step.
         kv_lora_rank: Rank of keys and values in multi-head latent attention (DeepSeek-V2, arXiv:2405.04434); 0 is
@@ -164,7 +170,8 @@ class TransformerShape:
     attention_sinks: bool = False
     gated_attention: bool = False
     other_parameters: int = 0
-    parameter_bytes: float = 0
+    quantized_bytes: float = 0
+    quantized_kinds: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -191,6 +198,15 @@ class TransformerShape:
         """Restores pickles of older versions, which lack newer fields."""
         defaults = {field.name: field.default for field in fields(self) if field.default is not MISSING}
         vars(self).update(defaults | state)
+
+    @property
+    def parameter_bytes(self) -> float:
+        """Mean bytes of a parameter in a quantized checkpoint, with scales; 0: not quantized."""
+        if self.quantized_bytes == 0:
+            return 0
+        counts = tensor_elements(vars(self))
+        quantized: float = sum(counts[kind] for kind in self.quantized_kinds)
+        return PLAIN_BYTES + (self.quantized_bytes - PLAIN_BYTES) * quantized / self.parameters.total
 
     @property
     def parameters(self) -> ShapeParameters:
@@ -240,7 +256,9 @@ def _fits(name: str, kind: str, value: object) -> bool:
         return isinstance(value, str) and (name != "norm" or value in _NORMS)
     if name == "notes":
         return isinstance(value, tuple) and all(isinstance(note, str) for note in value)
-    if name == "parameter_bytes":
+    if name == "quantized_kinds":
+        return isinstance(value, tuple) and all(each in TENSOR_KINDS for each in value)
+    if name == "quantized_bytes":
         return is_number(value, int, float) and 0 <= value <= 16
     if name == "other_parameters":
         return is_number(value, int)

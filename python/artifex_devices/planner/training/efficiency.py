@@ -48,6 +48,9 @@ class Efficiency(Report):
         sources: Source of each factor by name.
         sharp: Fraction of the bandwidth between nodes that all-reduces reach whose sums the switches compute (SHARP of
             InfiniBand); used where a configuration has `sharp=True`.
+        stream: Fraction of the memory's bandwidth at which decoding reads weights and the KV cache.
+        decode_layer_seconds: Seconds of each layer of a decoding step in which its kernels start and end.
+        decode_expert_seconds: Seconds of each layer with experts in which its additional kernels start and end.
 
     Raises:
         ValueError: A factor is out of its range.
@@ -82,6 +85,9 @@ class Efficiency(Report):
     step_seconds: float
     sources: Mapping[str, str]
     sharp: float = 1.0
+    stream: float = 1.0
+    decode_layer_seconds: float = 0.0
+    decode_expert_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         check_type("Efficiency", "sources", self.sources, Mapping, "a mapping of names to texts")
@@ -187,10 +193,11 @@ class Efficiency(Report):
         return {**vars(self), "sources": dict(self.sources)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # The first pickles of version 0.1.0 have no factor `sharp`: it gets the bound.
-        sources = {"sharp": "model", **state["sources"]}
+        # The first pickles of version 0.1.0 lack the newest factors, which get the bound.
+        newest = {"sharp": 1.0, "stream": 1.0, "decode_layer_seconds": 0.0, "decode_expert_seconds": 0.0}
+        sources = {**dict.fromkeys(newest, "model"), **state["sources"]}
         ordered = MappingProxyType({name: sources[name] for name in FACTORS})
-        vars(self).update({"sharp": 1.0, **state, "sources": ordered})
+        vars(self).update({**newest, **state, "sources": ordered})
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name) for name in FACTORS))

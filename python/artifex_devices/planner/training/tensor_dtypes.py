@@ -12,8 +12,7 @@ from artifex_devices._base.checks import check_type, failure, wrong_value
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.packed_dtypes import dtype_hint, dtype_of, holds_numbers, packed_itemsize
-
-TENSOR_KINDS = ("embedding", "head", "norm", "attention", "mlp", "router", "expert")
+from artifex_devices.planner.shape.transformer import TENSOR_KINDS
 
 
 def itemsize_of(operation: str, name: str, dtype: DTypeLike | None) -> float:

@@ -73,13 +73,16 @@ def error_text(error: PublishedError | None) -> str:
     )
 
 
+_OF_DECODING = ("stream", "decode_layer_seconds", "decode_expert_seconds")
+
+
 def factor_facts(efficiency: Efficiency, *, sharp: bool) -> list[tuple[str, str]]:
     """Formats the factors that act, numbered by source, and the sources as footnotes."""
     numbers: dict[str, int] = {}
     texts = []
     for name in FACTORS:
         value, source = getattr(efficiency, name), efficiency.sources[name]
-        if value not in (0, 1) and (sharp or name != "sharp"):
+        if value not in (0, 1) and (sharp or name != "sharp") and name not in _OF_DECODING:
             texts.append(f"{name} {value:.4g} [{numbers.setdefault(source, len(numbers) + 1)}]")
     if not texts:
         return [("factors", "none: the expected seconds are the roofline")]
