@@ -74,6 +74,14 @@ enum class ContextMethod : uint8_t {
 template <>
 inline constexpr std::array<std::string_view, 3> kKindNames<ContextMethod>{"ring", "all_to_all", "all_gather"};
 
+/// Kernels of attention that store no scores.
+enum class AttentionKernel : uint8_t {
+  kNative,  // the best one of the chip: FlashAttention-3 or cuDNN on an H100
+  kFlash2   // FlashAttention-2, which has no instructions of later chips than the A100
+};
+template <>
+inline constexpr std::array<std::string_view, 2> kKindNames<AttentionKernel>{"native", "flash2"};
+
 /// Communication that may be hidden behind computation.
 enum class Traffic : uint8_t { kTensor, kContext, kExpert, kPipeline, kData, kOffload };
 inline constexpr int kTrafficCount = 6;
@@ -116,6 +124,10 @@ struct TrainingConfig {
   double expert_capacity = 0;   // maximum tokens of an expert over the mean; further tokens are dropped. 0: no limit
   bool expert_padding = false;  // each expert gets as many tokens as its capacity, some of them empty
   bool sharp = false;           // switches between nodes sum the gradients of replicas (SHARP of InfiniBand)
+  AttentionKernel attention_kernel = AttentionKernel::kNative;
+  bool context_balanced =
+      true;              // each context rank has an early and a late part of the sequence, else consecutive ones
+  bool compiled = true;  // element-wise operations are fused
   std::array<double, kTrafficCount> overlap{0, 1, 0, 0, 1, 1};
 
   /// Tokens that the busiest expert group works on over the mean.
@@ -175,6 +187,9 @@ void visit_fields(FieldsOf<TrainingConfig> auto& config, const auto& visit) {
   visit("expert_capacity", config.expert_capacity);
   visit("expert_padding", config.expert_padding);
   visit("sharp", config.sharp);
+  visit("attention_kernel", config.attention_kernel);
+  visit("context_balanced", config.context_balanced);
+  visit("compiled", config.compiled);
   visit("overlap", by_kind<Traffic>(config.overlap));
 }
 

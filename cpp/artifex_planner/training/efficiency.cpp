@@ -26,6 +26,10 @@ constexpr std::string_view kStreamed = "pytorch-labs/gpt-fast, README.md: about 
 constexpr std::string_view kStreamedOnHopper = "aigatech/vpbenchmarking, README.md: 2903 of 3350 GB/s on an H100";
 constexpr std::string_view kFlash2 = "Dao 2023, arXiv:2307.08691, section 4.1";
 constexpr std::string_view kFlash3 = "Shah et al. 2024, arXiv:2407.08608, abstract";
+constexpr std::string_view kFlash2OnH100 =
+    "Shah et al. 2024, arXiv:2407.08608, abstract: 35 % of the peak on an H100, where FlashAttention-3 has 75 %";
+constexpr std::string_view kDeepEp =
+    "deepseek-ai/DeepEP, README.md: 153e9 bytes/s on 8 H800, whose links have 200e9 bytes/s";
 
 /// Published factors of one chip; 0 where nothing is published.
 struct ChipFactors {
@@ -64,6 +68,9 @@ bool is_fraction(Factor factor) {
     case Factor::kHost:
     case Factor::kSharp:
     case Factor::kStream:
+    case Factor::kFlash2:
+    case Factor::kGrouped:
+    case Factor::kDispatch:
       return true;
     default:
       return false;
@@ -72,6 +79,12 @@ bool is_fraction(Factor factor) {
 
 void set(Efficiency& efficiency, Factor factor, double value, std::string_view source) {
   efficiency.factors[static_cast<size_t>(factor)] = {value, std::string(source)};
+}
+
+/// Whether a chip has the processors of the H100.
+bool is_hopper(std::string_view chip) {
+  return chip.find("H100") != std::string_view::npos || chip.find("H200") != std::string_view::npos ||
+         chip.find("H800") != std::string_view::npos;
 }
 
 /// Of rows in tiles of `tile`: the part that is not padding.
@@ -146,6 +159,11 @@ Efficiency published_efficiency(const Cluster& cluster) {
   } else {
     set(result, Factor::kStream, 0.85, "model");
   }
+  set(result, Factor::kDispatch, is_torus ? 1 : 0.77, is_torus ? "model" : kDeepEp);
+  if (is_hopper(chip.name)) set(result, Factor::kFlash2, 0.467, kFlash2OnH100);
+  if (chip.name.find("B200") != std::string::npos) {
+    set(result, Factor::kFlash2, 0.467, "model: as on an H100 (arXiv:2407.08608)");
+  }
   return result;
 }
 
@@ -184,10 +202,10 @@ double product_seconds(double m, double n, double k, const ProductRates& rates, 
 
 namespace {
 
-constexpr std::array<Factor, 9> kFitted = {
-    Factor::kMatmul,     Factor::kMatmulFloat8, Factor::kAttentionForward, Factor::kAttentionBackward,
-    Factor::kMemory,     Factor::kLinkFraction, Factor::kNetwork,          Factor::kLayerSeconds,
-    Factor::kStepSeconds};
+constexpr std::array<Factor, 12> kFitted = {
+    Factor::kMatmul,      Factor::kMatmulFloat8, Factor::kAttentionForward, Factor::kAttentionBackward,
+    Factor::kMemory,      Factor::kLinkFraction, Factor::kNetwork,          Factor::kLayerSeconds,
+    Factor::kStepSeconds, Factor::kGrouped,      Factor::kDispatch,         Factor::kExpertSeconds};
 
 /// What fit_training() finds for the runs of a chip that are not held out; -1 where the runs do not depend on it.
 /// bench/planner_accuracy.py prints these rows, and a test compares them.
@@ -197,19 +215,20 @@ struct FittedChip {
   std::array<double, kFitted.size()> values;  // of kFitted
 };
 /// What bench/decode_accuracy.py finds for the decode runs that are not held out, of all GPUs together.
-constexpr double kFittedStream = 0.812;
-constexpr double kFittedDecodeLayer = 5.99e-05;
-constexpr double kFittedDecodeExperts = 3.63e-05;
+constexpr double kFittedStream = 0.817;
+constexpr double kFittedDecodeLayer = 5.88e-05;
+constexpr double kFittedDecodeExperts = 3.76e-05;
 constexpr int kDecodeRuns = 61;
 
-constexpr std::array<FittedChip, 7> kFittedChips = {{
-    {"A100 SXM 40GB", 22, {0.705, -1, 0.334, 0.288, 0.624, -1, -1, 1.69e-06, 0.0106}},
-    {"A100 SXM 80GB", 31, {0.732, -1, 0.371, 0.32, 0.924, 1, 1, 0, 0.00927}},
-    {"H100", 42, {0.598, 0.542, 0.56, 0.484, 0.273, 0.721, 0.532, 7.38e-06, 0.0339}},
-    {"v4", 5, {0.747, -1, 0.644, 0.556, 0.822, -1, -1, 2.12e-07, 0.000361}},
-    {"v5e", 16, {0.803, -1, 0.682, 0.589, 1, -1, -1, 3.58e-07, 0}},
-    {"v5p", 11, {0.732, -1, 0.452, 0.39, 0.664, -1, -1, 5.71e-07, 0.00571}},
-    {"v6e", 2, {0.613, -1, 0.638, 0.551, 0.865, -1, -1, 0, 0}},
+constexpr std::array<FittedChip, 8> kFittedChips = {{
+    {"A100 SXM 40GB", 22, {0.705, -1, 0.334, 0.288, 0.624, -1, -1, 1.69e-06, 0.0106, -1, -1, -1}},
+    {"A100 SXM 80GB", 31, {0.732, -1, 0.371, 0.32, 0.924, 1, 1, 0, 0.00927, -1, -1, -1}},
+    {"B200", 3, {0.668, 0.493, 0.516, 0.445, 0.865, -1, -1, 4.72e-09, 0, 0.853, -1, 3.2e-06}},
+    {"H100", 47, {0.583, 0.668, 0.829, 0.715, 0.374, 0.779, 0.467, 7.93e-06, 0.0508, 0.77, 0.806, 4.56e-05}},
+    {"v4", 5, {0.747, -1, 0.644, 0.556, 0.822, -1, -1, 2.12e-07, 0.000361, -1, -1, -1}},
+    {"v5e", 16, {0.803, -1, 0.682, 0.589, 1, -1, -1, 3.58e-07, 0, -1, -1, -1}},
+    {"v5p", 11, {0.732, -1, 0.452, 0.39, 0.664, -1, -1, 5.71e-07, 0.00571, -1, -1, -1}},
+    {"v6e", 2, {0.613, -1, 0.638, 0.551, 0.865, -1, -1, 0, 0, -1, -1, -1}},
 }};
 
 }  // namespace
@@ -225,7 +244,7 @@ Efficiency default_efficiency(const Cluster& cluster) {
   }
   std::string_view name = cluster.chip().name;
   const auto is_chip = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (is_chip("H200") || is_chip("H800")) name = "H100";  // the same processors
+  if (is_hopper(name)) name = "H100";  // the same processors
   const auto* const row =
       std::ranges::find_if(kFittedChips, [&](const FittedChip& each) { return is_chip(each.chip); });
   if (row == kFittedChips.end()) return result;

@@ -14,31 +14,35 @@ namespace artifex_devices::planner {
 
 /// Reasons why hardware is slower than its published rates. Each factor is one number; a fraction is between 0 and 1.
 enum class Factor : uint8_t {
-  kMatmul,              // fraction of the peak that large 16-bit products reach
-  kMatmulFloat8,        // the same for 8-bit products
-  kTileRows,            // rows of the result that one processor computes at once; 1: no tile quantisation
-  kTileColumns,         // columns of it
-  kProcessors,          // processors of a device that compute tiles at once; 0: no wave quantisation
-  kAttentionForward,    // fraction of the peak that the forward pass of attention reaches
-  kAttentionBackward,   // fraction that its backward pass reaches
-  kMemory,              // fraction of the memory's bandwidth that element-wise kernels reach
-  kLinkFraction,        // fraction of the links' bandwidth inside a slice that large messages reach
-  kLinksHalfBytes,      // message of half that rate
-  kNvls,                // fraction of the links' bandwidth that all-reduces reach whose sums the switch computes
-  kNetwork,             // fraction of the bandwidth between slices that large messages reach
-  kNetworkHalfBytes,    // message of half that rate
-  kHost,                // fraction of the bandwidth between host and chip
-  kHostMemory,          // bytes/s of a host's memory that its update of optimizer state reaches; 0: no limit
-  kLayerSeconds,        // seconds of launches and gaps for each layer and microbatch, forward or backward
-  kStepSeconds,         // seconds of each step for all else: data, logging, stragglers
-  kSharp,               // fraction of the bandwidth between slices that all-reduces reach whose sums switches compute
-  kStream,              // fraction of the memory's bandwidth at which decoding reads weights and the KV cache
-  kDecodeLayerSeconds,  // seconds of each layer of a decoding step in which its kernels start and end
-  kDecodeExpertSeconds  // the same for the additional kernels of a layer with experts
+  kMatmul,               // fraction of the peak that large 16-bit products reach
+  kMatmulFloat8,         // the same for 8-bit products
+  kTileRows,             // rows of the result that one processor computes at once; 1: no tile quantisation
+  kTileColumns,          // columns of it
+  kProcessors,           // processors of a device that compute tiles at once; 0: no wave quantisation
+  kAttentionForward,     // fraction of the peak that the forward pass of attention reaches
+  kAttentionBackward,    // fraction that its backward pass reaches
+  kMemory,               // fraction of the memory's bandwidth that element-wise kernels reach
+  kLinkFraction,         // fraction of the links' bandwidth inside a slice that large messages reach
+  kLinksHalfBytes,       // message of half that rate
+  kNvls,                 // fraction of the links' bandwidth that all-reduces reach whose sums the switch computes
+  kNetwork,              // fraction of the bandwidth between slices that large messages reach
+  kNetworkHalfBytes,     // message of half that rate
+  kHost,                 // fraction of the bandwidth between host and chip
+  kHostMemory,           // bytes/s of a host's memory that its update of optimizer state reaches; 0: no limit
+  kLayerSeconds,         // seconds of launches and gaps for each layer and microbatch, forward or backward
+  kStepSeconds,          // seconds of each step for all else: data, logging, stragglers
+  kSharp,                // fraction of the bandwidth between slices that all-reduces reach whose sums switches compute
+  kStream,               // fraction of the memory's bandwidth at which decoding reads weights and the KV cache
+  kDecodeLayerSeconds,   // seconds of each layer of a decoding step in which its kernels start and end
+  kDecodeExpertSeconds,  // the same for the additional kernels of a layer with experts
+  kFlash2,               // fraction of the rates of attention that FlashAttention-2 reaches on a newer chip
+  kGrouped,              // fraction of the rate of products that products of routed experts reach
+  kDispatch,             // fraction of the bandwidth of links and network that the exchange of experts' tokens reaches
+  kExpertSeconds         // seconds of launches and gaps for routed experts, beside kLayerSeconds
 };
-inline constexpr int kFactorCount = 21;
+inline constexpr int kFactorCount = 25;
 template <>
-inline constexpr std::array<std::string_view, 21> kKindNames<Factor>{"matmul",
+inline constexpr std::array<std::string_view, 25> kKindNames<Factor>{"matmul",
                                                                      "matmul_float8",
                                                                      "tile_rows",
                                                                      "tile_columns",
@@ -58,7 +62,11 @@ inline constexpr std::array<std::string_view, 21> kKindNames<Factor>{"matmul",
                                                                      "sharp",
                                                                      "stream",
                                                                      "decode_layer_seconds",
-                                                                     "decode_expert_seconds"};
+                                                                     "decode_expert_seconds",
+                                                                     "flash2",
+                                                                     "grouped",
+                                                                     "dispatch",
+                                                                     "expert_seconds"};
 
 /// Factors with their sources. An immutable value that callers replace in parts.
 struct Efficiency {

@@ -23,19 +23,23 @@ struct Coefficient {
   std::vector<Factor> factors;
   bool is_seconds = false;
 };
-const std::array<Coefficient, 8> kCoefficients = {{{{Factor::kMatmul}},
-                                                   {{Factor::kMatmulFloat8}},
-                                                   {{Factor::kAttentionForward, Factor::kAttentionBackward}},
-                                                   {{Factor::kMemory}},
-                                                   {{Factor::kLinkFraction, Factor::kNvls}},
-                                                   {{Factor::kNetwork, Factor::kSharp}},
-                                                   {{Factor::kLayerSeconds}, true},
-                                                   {{Factor::kStepSeconds}, true}}};
+const std::array<Coefficient, 11> kCoefficients = {{{{Factor::kMatmul}},
+                                                    {{Factor::kMatmulFloat8}},
+                                                    {{Factor::kAttentionForward, Factor::kAttentionBackward}},
+                                                    {{Factor::kMemory}},
+                                                    {{Factor::kLinkFraction, Factor::kNvls}},
+                                                    {{Factor::kNetwork, Factor::kSharp}},
+                                                    {{Factor::kLayerSeconds}, true},
+                                                    {{Factor::kStepSeconds}, true},
+                                                    {{Factor::kGrouped}},
+                                                    {{Factor::kDispatch}},
+                                                    {{Factor::kExpertSeconds}, true}}};
 constexpr double kLeastFraction = 0.01;
 constexpr double kLeastSeconds = 1e-9;  // of a layer or step, as the start of a coefficient that may grow
 constexpr double kSecondsPrior = 0.3;   // error of a step that the next two count as
 constexpr double kLayerPrior = 1e-4;    // seconds of a layer
 constexpr double kStepPrior = 0.1;      // seconds of a step
+constexpr double kExpertPrior = 1e-3;   // seconds of a layer with experts
 constexpr double kStep = 1e-4;          // relative, of finite differences
 constexpr double kFixed = 1e3;          // weight of a coefficient that may not change
 constexpr int kRounds = 30;
@@ -72,8 +76,11 @@ std::vector<PreparedStep> prepared(const std::vector<MeasuredStep>& steps) {
   return result;
 }
 
-/// The terms of a step at some factors: its seconds are their sum. The last one is what no coefficient scales.
-std::vector<double> terms_of(PreparedStep& step, double seconds, const Efficiency& efficiency) {
+/// The terms of a step at some factors, to compare with its measured seconds. The last one is what no coefficient
+/// scales. Near these factors the seconds are the sum of the terms times their coefficients. Two coefficients scale the
+/// products of experts, so the terms may exceed the seconds: the excess is added to the measured
+/// seconds.
+TimedTerms terms_of(PreparedStep& step, double seconds, const Efficiency& efficiency) {
   std::vector<double> terms;
   double rest = seconds;
   for (const Coefficient& each : kCoefficients) {
@@ -91,7 +98,9 @@ std::vector<double> terms_of(PreparedStep& step, double seconds, const Efficienc
     rest -= terms.back();
   }
   terms.push_back(std::max(rest, 0.0));
-  return terms;
+  const double measured = step.measured.seconds;
+  const double compared = measured - std::min(rest, 0.0);
+  return {std::move(terms), compared, compared / measured};
 }
 
 double squares(const std::vector<MeasuredStep>& steps, const std::vector<double>& predicted) {
@@ -118,7 +127,9 @@ std::vector<double> coefficients(std::vector<TimedTerms> samples, const Efficien
       continue;
     }
     // The last term has the coefficient 1 and the time is 1, so the error is the fixed seconds alone.
-    const double whole = factor == Factor::kLayerSeconds ? kLayerPrior : kStepPrior;
+    const double whole = factor == Factor::kLayerSeconds    ? kLayerPrior
+                         : factor == Factor::kExpertSeconds ? kExpertPrior
+                                                            : kStepPrior;
     TimedTerms prior{std::vector<double>(count + 1, 0.0), 1, kSecondsPrior};
     prior.terms[k] = std::max(current[factor], kLeastSeconds) / whole;
     prior.terms[count] = 1;
@@ -165,7 +176,7 @@ TrainingFit fit_training(const std::vector<MeasuredStep>& steps, const Efficienc
     check_interrupt();
     std::vector<TimedTerms> samples;
     for (size_t i = 0; i < steps.size(); ++i) {
-      samples.push_back({terms_of(prepared_steps[i], predicted[i], current), steps[i].seconds});
+      samples.push_back(terms_of(prepared_steps[i], predicted[i], current));
       for (size_t k = 0; k < counts.size(); ++k) {
         counts[k] = counts[k] || (!kCoefficients[k].is_seconds && samples.back().terms[k] > 1e-6 * predicted[i]) ||
                     (kCoefficients[k].is_seconds && samples.back().terms[k] > 0);

@@ -30,11 +30,12 @@ void visit_fields(FieldsOf<TrainingFit> auto& fit, const auto& visit) {
 }
 
 /// Fits the efficiency of kernels and links to measured steps: the fractions for products (16 and 8 bits separately),
-/// attention (the same for both passes), memory, links and network (the same for rings and sums in switches), and the
-/// fixed seconds of each layer and step. Tiles and message sizes do not change. The time of a step is a sum of terms,
-/// each proportional to 1 / fraction or to fixed seconds; if kernels or communication change between hidden and
-/// exposed, the terms change, so the least squares are repeated with the terms for the last factors. Errors are
-/// relative (relative_fit.h). A prior draws each fraction to its start: doubling it counts as much as a relative error
+/// attention (the same for both passes), memory, links and network (the same for rings and sums in switches), grouped
+/// products, the exchange of tokens between experts, and the fixed seconds of each layer, its experts and step. Tiles
+/// and message sizes do not change. The time of a step is a sum of terms, each proportional to 1 / fraction or to fixed
+/// seconds; if kernels or communication change between hidden and exposed, the terms change, so the least squares are
+/// repeated with the terms for the last factors. Errors are relative (relative_fit.h). A prior draws
+/// each fraction to its start: doubling it counts as much as a relative error
 /// of `kFitPrior` in one step. It draws fixed seconds to 0: 1e-4 s per layer or 0.1 s per step count as much as an
 /// error of 0.3. Without the prior, a few steps do not determine all factors. All steps are of the chip that `start`
 /// describes. Throws InvalidArgument for no steps and for seconds that are not above 0, and what plan_training throws.

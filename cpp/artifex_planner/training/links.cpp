@@ -45,9 +45,10 @@ MessageKind message_of(CollectiveOp op) {
   return MessageKind::kAllGather;
 }
 
-double reached(const TransferCost& cost, double bytes, const Efficiency& efficiency) {
+double reached(const TransferCost& cost, double bytes, const Efficiency& efficiency, bool is_dispatch = false) {
   const bool is_network = cost.limit == "network";
-  const double full = efficiency[is_network ? Factor::kNetwork : Factor::kLinkFraction];
+  const Factor fraction = is_dispatch ? Factor::kDispatch : is_network ? Factor::kNetwork : Factor::kLinkFraction;
+  const double full = efficiency[fraction];
   const double half = efficiency[is_network ? Factor::kNetworkHalfBytes : Factor::kLinksHalfBytes];
   return cost.latency + cost.transfer / message_efficiency(bytes, full, half);
 }
@@ -104,12 +105,12 @@ const NodeGroup& TrainingLinks::placed(int64_t devices, int64_t stride) {
 }
 
 double TrainingLinks::seconds(CollectiveOp op, double bytes, int64_t devices, int64_t stride,
-                              const Efficiency& efficiency, bool sharp) {
+                              const Efficiency& efficiency, bool sharp, bool is_dispatch) {
   if (devices <= 1 || bytes <= 0 || !counts(message_of(op))) return 0;
   const NodeGroup& group = placed(devices, stride);
   double best = -1;
   for (const TransferCost& cost : collective_costs(op, bytes, group)) {
-    const double own = reached(cost, bytes, efficiency);
+    const double own = reached(cost, bytes, efficiency, is_dispatch);
     if (best < 0 || own < best) best = own;
   }
   // NCCL reduces in the switch for three devices or more.
@@ -136,17 +137,17 @@ double TokenRoutes::nodes_reached(int64_t nodes) const noexcept {
 double TrainingLinks::expert_seconds(double bytes, const TokenRoutes& routes, int64_t devices, int64_t stride,
                                      const Efficiency& efficiency) {
   if (devices <= 1 || bytes <= 0) return 0;
-  const double apart =
-      seconds(CollectiveOp::kAllToAll, static_cast<double>(devices) * bytes, devices, stride, efficiency);
+  const auto exchange = [&](double all, int64_t among, int64_t apart_by) {
+    return seconds(CollectiveOp::kAllToAll, all, among, apart_by, efficiency, false, true);
+  };
+  const double apart = exchange(static_cast<double>(devices) * bytes, devices, stride);
   const int64_t nodes = placed(devices, stride).nodes;
   const int64_t inside = devices / nodes;
   if (nodes == 1 || routes.copies <= 1) return apart;
   const auto n = static_cast<double>(nodes);
   const double reached_nodes = routes.nodes_reached(nodes);
-  const double between =
-      seconds(CollectiveOp::kAllToAll, n * bytes * reached_nodes / routes.copies, nodes, stride * inside, efficiency);
-  const double forwarded =
-      seconds(CollectiveOp::kAllToAll, static_cast<double>(inside) * bytes, inside, stride, efficiency);
+  const double between = exchange(n * bytes * reached_nodes / routes.copies, nodes, stride * inside);
+  const double forwarded = exchange(static_cast<double>(inside) * bytes, inside, stride);
   return std::min(apart, std::max(between, forwarded));
 }
 

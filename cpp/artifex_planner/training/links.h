@@ -46,9 +46,9 @@ class TrainingLinks {
 
   /// Seconds of the cheapest algorithm, sums in the switch of a node among them and, with `sharp`, sums in the switches
   /// between nodes; `bytes` of the global array, as in collective_costs. Throws InvalidArgument where the group is not
-  /// a box.
+  /// a box. With `is_dispatch` links and network reach Factor::kDispatch.
   double seconds(CollectiveOp op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency,
-                 bool sharp = false);
+                 bool sharp = false, bool is_dispatch = false);
   /// Seconds in which each device sends tokens to their experts, `bytes` of them with a copy for each of the `copies`
   /// experts of a token. Each token is sent to a node once, and copied over the links inside the node at
   /// the same time (DeepSeek-V3, arXiv:2412.19437, section 3.2.2), or all copies are sent separately if that is faster.

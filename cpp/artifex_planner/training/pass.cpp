@@ -35,26 +35,48 @@ PassPricer::PassPricer(const TrainingModel& model, const TrainingConfig& config,
   const Factor fraction = matmul_factor(config.format);
   rates_ = {hardware.device.peak(config.format), hardware.device.memory_bandwidth, efficiency[fraction],
             itemsize_of(config.format)};
-  // Kernels of attention multiply in 16 bits where products have 8.
-  attention_peak_ = fraction == Factor::kMatmulFloat8 ? hardware.device.peak(MatmulFormat::kBFloat16) : rates_.peak;
+  expert_rates_ = rates_;
+  expert_rates_.fraction *= efficiency[Factor::kGrouped];
+  head_rates_ = rates_;
+  if (fraction == Factor::kMatmulFloat8) {
+    head_rates_ = {hardware.device.peak(MatmulFormat::kBFloat16), rates_.memory_bandwidth, efficiency[Factor::kMatmul],
+                   2};
+  }
   tokens_ = to_real(config.microbatch * config.sequence) / to_real(config.context);
 }
 
-double PassPricer::products(const std::vector<LayerProduct>& all, double tokens, int64_t tensor,
-                            bool is_backward) const {
+double PassPricer::products(const std::vector<LayerProduct>& all, const ProductRates& rates, double tokens,
+                            int64_t tensor, bool is_backward) const {
   double sum = 0;
   for (const LayerProduct& each : all) {
     const double ways = to_real(each.ways(tensor));
     const double inner = each.split == LayerProduct::Split::kRows ? each.inner / ways : each.inner;
     const double columns = each.split == LayerProduct::Split::kColumns ? each.columns / ways : each.columns;
     if (!is_backward) {
-      sum += product_seconds(tokens, columns, inner, rates_, efficiency_);
+      sum += product_seconds(tokens, columns, inner, rates, efficiency_);
     } else {  // gradients of the input and of the matrix
-      sum += product_seconds(tokens, inner, columns, rates_, efficiency_);
-      sum += product_seconds(inner, columns, tokens, rates_, efficiency_);
+      sum += product_seconds(tokens, inner, columns, rates, efficiency_);
+      sum += product_seconds(inner, columns, tokens, rates, efficiency_);
     }
   }
   return sum;
+}
+
+double PassPricer::cast_bytes(const std::vector<LayerProduct>& all, double tokens, int64_t tensor,
+                              bool is_backward) const {
+  if (config_.format != MatmulFormat::kFloat8) return 0;
+  // An operand is read for its scale and read again to be converted. It is written twice, because 8-bit products need
+  // the inner dimension of both operands to be consecutive, and the gradient of the matrix has another inner dimension
+  // (NVIDIA Transformer Engine, documentation of FP8 current scaling).
+  const double each = 2 * config_.activation_bytes + 2;
+  double bytes = 0;
+  for (const LayerProduct& product : all) {
+    const double ways = to_real(product.ways(tensor));
+    const double inner = product.split == LayerProduct::Split::kRows ? product.inner / ways : product.inner;
+    const double columns = product.split == LayerProduct::Split::kColumns ? product.columns / ways : product.columns;
+    bytes += tokens * (is_backward ? columns : inner) * each;
+  }
+  return bytes;
 }
 
 void PassPricer::add_attention(PassSeconds& pass, bool is_backward) const {
@@ -66,8 +88,15 @@ void PassPricer::add_attention(PassSeconds& pass, bool is_backward) const {
   // four (arXiv:2307.08691, section 3.1.2).
   const double flops = 2 * tokens_ * seen * heads * (to_real(shape.head_dim) + model_.value_dim);
   const double factor = !is_backward ? 1 : config_.flash_attention ? 2.5 : 2;
-  const double fraction = efficiency_[is_backward ? Factor::kAttentionBackward : Factor::kAttentionForward];
-  pass.attention += factor * flops / (attention_peak_ * fraction);
+  double fraction = efficiency_[is_backward ? Factor::kAttentionBackward : Factor::kAttentionForward];
+  if (config_.flash_attention && config_.attention_kernel == AttentionKernel::kFlash2) {
+    fraction *= efficiency_[Factor::kFlash2];
+  }
+  // The last of c consecutive parts of a sequence sees c - 1/2 parts, the mean is c / 2.
+  const double c = to_real(config_.context);
+  const bool is_balanced = config_.context_balanced || config_.context_method == ContextMethod::kAllToAll || !skips;
+  const double load = is_balanced ? 1 : (2 * c - 1) / c;
+  pass.attention += load * factor * flops / (head_rates_.peak * fraction);
   if (!config_.flash_attention) {
     // Scores are written, read for the softmax, and read again: 4 passes, 8 backward.
     const double bytes = (is_backward ? 8 : 4) * config_.activation_bytes * tokens_ * to_real(config_.sequence) * heads;
@@ -79,23 +108,38 @@ void PassPricer::add_attention(PassSeconds& pass, bool is_backward) const {
 double PassPricer::elementwise_seconds(LayerKind kind, bool is_backward) const {
   const TransformerShape& shape = model_.shape;
   const TrainingLayer& layer = model_.layer(kind);
+  const double passes = is_backward ? 2 : 1;
   const double act = config_.activation_bytes;
-  // Between the sharded regions: each norm reads and writes the stream, with the addition before it two of each.
+  const bool is_fused = config_.compiled;
+  // Between the sharded regions: each norm reads and writes the stream, with the addition before it two of each. One
+  // that is not fused converts to float32 and back, and has a kernel each for the square, mean, product, scale and
+  // addition.
   const double between = to_real(shape.embed) / (config_.sequence_parallel ? to_real(config_.tensor) : 1);
-  double bytes = 4 * act * to_real(shape.norms_per_layer) * between;
+  double bytes = (is_fused ? 4 * act : 28 + 7 * act) * to_real(shape.norms_per_layer) * between;
   if (config_.dropout) bytes += 2 * (2 * act + 1) * between;
-  // Rotary positions of queries and keys.
+  // Rotary positions of queries and keys, in float32 where they are not fused.
   const double rotated = to_real((shape.heads + shape.kv_heads) * shape.head_dim) / to_real(config_.tensor);
-  bytes += 2 * act * rotated;
-  // The activation function reads one or two values and writes one.
-  const double reads = shape.gated_mlp ? 3 : 2;
-  bytes += act * reads * layer.mlp_width / to_real(config_.tensor);
-  double all = bytes * tokens_;
+  bytes += (is_fused ? 2 * act : 16 + 2 * act) * rotated;
+  // Each step of a ring adds its result to a sum in float32.
+  if (config_.context > 1 && config_.context_method == ContextMethod::kRing) {
+    const double out = to_real(shape.heads) * model_.value_dim / to_real(config_.tensor);
+    bytes += to_real(config_.context - 1) * (8 + act) * out;
+  }
+  // The activation function reads one or two values and writes one; not fused, its product is a second kernel.
+  const double values = !shape.gated_mlp ? 2 : is_fused ? 3 : 5;
+  bytes += act * values * layer.mlp_width / to_real(config_.tensor);
+  double all = bytes * tokens_ + cast_bytes(layer.attention, tokens_, config_.tensor, is_backward) / passes +
+               cast_bytes(layer.mlp, tokens_, config_.tensor, is_backward) / passes;
   if (kind == LayerKind::kExperts) {
     const double routed = expert_tokens(model_, config_);
-    all += routed * act * (reads * to_real(shape.mlp) / to_real(config_.expert_tensor) + 4 * to_real(shape.embed));
+    // Tokens are sorted by expert and the results put back, each read and written; with experts on several devices
+    // also after tokens arrive and before results leave.
+    const double moves = config_.expert > 1 ? 8 : 4;
+    all +=
+        routed * act * (values * to_real(shape.mlp) / to_real(config_.expert_tensor) + moves * to_real(shape.embed)) +
+        cast_bytes(layer.expert, routed, config_.expert_tensor, is_backward) / passes;
   }
-  return (is_backward ? 2 : 1) * all / (rates_.memory_bandwidth * efficiency_[Factor::kMemory]);
+  return passes * all / (rates_.memory_bandwidth * efficiency_[Factor::kMemory]);
 }
 
 double PassPricer::tensor_seconds(CollectiveOp op, double bytes) {
@@ -153,7 +197,7 @@ void PassPricer::add_experts(PassSeconds& pass, bool is_backward) {
   const double routed = expert_tokens(model_, config_);
   // Experts of this device that have a token: all of them in training, fewer where few tokens are decoded.
   const double own = std::min(to_real(shape.experts) / to_real(config_.expert), std::max(routed, 1.0));
-  pass.products += own * products(layer.expert, routed / own, config_.expert_tensor, is_backward);
+  pass.products += own * products(layer.expert, expert_rates_, routed / own, config_.expert_tensor, is_backward);
   const double bytes = routed * to_real(shape.embed) * config_.activation_bytes;
   if (config_.expert > 1) {
     const double share = config_.expert_tensor > 1 && config_.sequence_parallel ? to_real(config_.expert_tensor) : 1;
@@ -164,13 +208,14 @@ void PassPricer::add_experts(PassSeconds& pass, bool is_backward) {
     pass.expert += 2 * links_.expert_seconds(bytes / share, routes, config_.expert, config_.expert_tensor, efficiency_);
   }
   if (config_.expert_tensor > 1) add_region(pass, bytes, is_backward);
+  pass.fixed += efficiency_[Factor::kExpertSeconds];
 }
 
 PassSeconds PassPricer::layer(LayerKind kind, bool is_backward) {
   const TrainingLayer& sizes = model_.layer(kind);
   PassSeconds pass;
-  pass.products = products(sizes.attention, tokens_, config_.tensor, is_backward) +
-                  products(sizes.mlp, tokens_, config_.tensor, is_backward);
+  pass.products = products(sizes.attention, rates_, tokens_, config_.tensor, is_backward) +
+                  products(sizes.mlp, rates_, tokens_, config_.tensor, is_backward);
   add_attention(pass, is_backward);
   pass.elementwise = elementwise_seconds(kind, is_backward);
   pass.context = context_seconds(is_backward);
@@ -178,7 +223,7 @@ PassSeconds PassPricer::layer(LayerKind kind, bool is_backward) {
   add_region(pass, stream, is_backward);
   if (sizes.mlp_width > 0 && !model_.shape.parallel_layers) add_region(pass, stream, is_backward);
   if (kind == LayerKind::kExperts) add_experts(pass, is_backward);
-  pass.fixed = efficiency_[Factor::kLayerSeconds];
+  pass.fixed += efficiency_[Factor::kLayerSeconds];
   return pass;
 }
 
@@ -200,7 +245,7 @@ PassSeconds PassPricer::head(bool is_backward) {
   const double columns = to_real(model_.shape.vocab) / to_real(config_.tensor);
   const LayerProduct product{to_real(model_.shape.embed), to_real(model_.shape.vocab), LayerProduct::Split::kColumns,
                              0};
-  pass.products = products({product}, tokens_, config_.tensor, is_backward);
+  pass.products = products({product}, head_rates_, tokens_, config_.tensor, is_backward);
   // Logits are written and read in float32 by the loss.
   pass.elementwise = tokens_ * columns * 8 / (rates_.memory_bandwidth * efficiency_[Factor::kMemory]);
   const double stream = tokens_ * to_real(model_.shape.embed) * config_.activation_bytes;

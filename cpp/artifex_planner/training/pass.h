@@ -36,7 +36,10 @@ class PassPricer {
   double tokens() const noexcept { return tokens_; }
 
  private:
-  double products(const std::vector<LayerProduct>& all, double tokens, int64_t tensor, bool is_backward) const;
+  double products(const std::vector<LayerProduct>& all, const ProductRates& rates, double tokens, int64_t tensor,
+                  bool is_backward) const;
+  /// Bytes that are read and written to convert the operands of 8-bit products.
+  double cast_bytes(const std::vector<LayerProduct>& all, double tokens, int64_t tensor, bool is_backward) const;
   void add_attention(PassSeconds& pass, bool is_backward) const;
   double elementwise_seconds(LayerKind kind, bool is_backward) const;
   double tensor_seconds(CollectiveOp op, double bytes);
@@ -50,7 +53,8 @@ class PassPricer {
   TrainingLinks& links_;
   const Efficiency& efficiency_;
   ProductRates rates_;
-  double attention_peak_ = 0;
+  ProductRates expert_rates_;  // of routed experts
+  ProductRates head_rates_;    // of the output and attention, which multiply in 16 bits where layers have 8
   double tokens_ = 0;
 };
 

@@ -172,7 +172,7 @@ TEST(InferencePlan, RefusesImpossibleNumbers) {
 }
 
 TEST(InferencePlan, PutsThePromptsOfOthersBetweenTwoTokens) {
-  const ClusterRef cluster = gpu_cluster("h100", 1, 1);
+  const ClusterRef cluster = gpu_cluster("h100", 1, {});
   InferenceConfig config;
   config.batch = 4;
   config.prompt = 512;
@@ -182,7 +182,7 @@ TEST(InferencePlan, PutsThePromptsOfOthersBetweenTwoTokens) {
   EXPECT_EQ(plan.cache, 4.0 * 612 * 2 * 2 * 2 * 16 * 2);
   expect_same(seconds.decode, seconds.step + 3 * (seconds.prefill / 4) / 100);
   expect_same(seconds.request, seconds.prefill + 99 * seconds.step);
-  expect_same(seconds.tokens_per_second, 4 * 100 / seconds.request);
+  expect_same(seconds.tokens_per_second, 8 * 4 * 100 / seconds.request);  // 8 replicas
   expect_same(seconds.last_step - seconds.step, 4 * 50 * 2 * 2 * 2 * 16 * 2 / 3.35e12, 1e-6);
   config.tensor = 3;
   EXPECT_THROW(plan_inference(of_llama(), *cluster, config, ideal_efficiency()), InvalidArgument);

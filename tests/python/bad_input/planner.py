@@ -38,6 +38,8 @@ CALLS = [
             bad("planner.TrainingConfig(batch=0, sequence=2048)", ValueError, "TrainingConfig:", "batch"),
             bad("planner.TrainingConfig(batch=8, sequence=2048.5)", TypeError, "TrainingConfig:", "sequence"),
             bad("planner.TrainingConfig(batch=8, sequence=2048, zero=4)", ValueError, "TrainingConfig:", "zero"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, attention_kernel='spam')", ValueError, "attention_kernel"),
+            bad("planner.TrainingConfig(batch=8, sequence=2048, compiled=1)", TypeError, "TrainingConfig:", "compiled"),
             bad("planner.TrainingConfig(batch=8, sequence=2048, schedule='spam')", ValueError, "TrainingConfig:", "schedule"),
             bad("planner.TrainingConfig(batch=8, sequence=2048, overlap={'spam': 1})", ValueError, "TrainingConfig:", "overlap"),
             bad("planner.TrainingConfig(batch=8, sequence=2048, overlap={'data': 2})", ValueError, "TrainingConfig:", "overlap"),

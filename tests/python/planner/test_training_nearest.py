@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors that plans show, and the nearest configurations that fit."""
+"""The nearest configurations that fit."""
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from artifex_devices import cluster, models
 from artifex_devices.planner import Efficiency, TrainingConfig, plan_training, suggest
 from artifex_devices.planner.training.nearest import nearest_fits
-from artifex_devices.planner.training.published import ROWS, published_error
 from artifex_devices.planner.training.spelling import changes
 from matplotlib.text import Annotation
 
-PAGE = (Path(__file__).parents[3] / "docs" / "planner_accuracy.md").read_text(encoding="utf-8")
 MOE = models.TransformerShape("moe", 24, 2048, 8192, 16, 16, 128, 32000, experts=8, experts_per_token=2)
 
 
@@ -23,60 +20,6 @@ def too_large(shape="llama-2-7b", nodes=4, **values):
     plan = plan_training(shape, cluster.dgx("h100", nodes=nodes), config)
     assert not plan.fits
     return plan
-
-
-# --- Errors ---
-
-
-def test_errors_are_those_of_the_page():
-    names = {"h100": "H100", "h800": "H800", "a100": "A100 SXM 80GB", "a100-40gb": "A100 SXM 40GB"}
-    rows = re.findall(
-        r"^\| ([\w-]+), held out \| (\d+) \| (.*?)% \| (.*?)% \| (.*?)% \| (.*?)% \|$", PAGE, re.MULTILINE
-    )
-    page = {names.get(chip, chip): (int(runs), *map(float, cells)) for chip, runs, *cells in rows}
-    table = {chip: (runs, *(round(100 * each, 1) for each in (*start, *fitted))) for chip, runs, start, fitted in ROWS}
-    assert len(table) >= 7
-    assert table == page
-
-
-def test_the_error_is_that_of_the_factors():
-    nodes = cluster.dgx("h100")
-    row = next(row for row in ROWS if row[0] == "H100")
-    fitted, published = (
-        published_error(nodes, Efficiency.of(nodes)),
-        published_error(nodes, Efficiency.published(nodes)),
-    )
-    assert (fitted.chip, fitted.runs, fitted.median, fitted.tail) == ("H100", row[1], *row[3])
-    assert (published.median, published.tail) == row[2]
-    assert published_error(nodes, Efficiency.of(nodes).replaced(matmul=0.5)) is None
-    assert published_error(nodes, Efficiency.ideal()) is None
-
-
-def test_an_h200_has_the_error_of_the_h100_and_other_chips_have_none():
-    h200, v100 = cluster.dgx("h200"), cluster.dgx("v100")
-    assert published_error(h200, Efficiency.of(h200)).chip == "H100"
-    assert published_error(v100, Efficiency.of(v100)) is None
-
-
-def test_plans_and_suggestions_show_the_error():
-    nodes = cluster.dgx("h100")
-    config = TrainingConfig(batch=64, sequence=4096, zero=3)
-    plan = plan_training("llama-2-7b", nodes, config)
-    error = published_error(nodes, plan.efficiency)
-    assert f"median {error.median:.1%}, nine of ten within {error.tail:.1%}: {error.runs} published runs" in str(plan)
-    assert json.loads(plan.to_json())["error"] == vars(error)
-    own = plan_training("llama-2-7b", nodes, config, efficiency=plan.efficiency.replaced(matmul=0.5))
-    assert "not known: no published run of this chip was compared with these factors" in str(own)
-    found = suggest("llama-2-7b", nodes, batch=64, sequence=4096, progress=False)
-    assert f"{error.runs} published runs on H100" in str(found)
-    assert json.loads(found.to_json())["error"] == vars(error)
-
-
-def test_one_run_has_no_median():
-    slice_of_v6e = cluster.tpu("v6e", (4, 4))
-    runs = next(row[1] for row in ROWS if row[0] == "v6e")
-    plan = plan_training("llama-2-7b", slice_of_v6e, TrainingConfig(batch=64, sequence=4096, zero=3))
-    assert ("the only published run on v6e" in str(plan)) == (runs == 1)
 
 
 # --- Texts ---

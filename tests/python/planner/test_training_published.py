@@ -100,6 +100,6 @@ def test_the_default_factors_are_those_of_the_fit():
     done = subprocess.run([sys.executable, str(tool), "--factors"], capture_output=True, text=True, check=True)
     rows = done.stdout.splitlines()
     source = (ROOT / "cpp" / "artifex_planner" / "training" / "efficiency.cpp").read_text(encoding="utf-8")
-    assert len(rows) == 11
+    assert len(rows) == 12
     for row in rows:
         assert row in source, "python bench/planner_accuracy.py --factors, and copy the rows"

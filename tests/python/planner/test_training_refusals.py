@@ -161,5 +161,5 @@ def test_the_advice_leads_to_a_configuration_that_runs(program, row):
         change = {advice[1]: ast.literal_eval(advice[2])}
         if change == {"pipeline": 1}:
             change["schedule"] = "1f1b"
-        found = plan_training(found.shape, found.cluster, found.config.replaced(data=None, **change))
+        found = plan_training(found.model, found.cluster, found.config.replaced(data=None, **change))
     raise AssertionError(refusal(program, found))

@@ -117,7 +117,7 @@ def test_shorter_first_and_last_stages():
     assert [stage.layers for stage in found.stages] == [7, *[8] * 14, 7]
     flags = settings("megatron", found)
     assert "--account-for-embedding-in-pipeline-split \\\n--account-for-loss-in-pipeline-split \\\n" in flags
-    replicas = plan_training(found.shape, found.cluster, found.config.replaced(zero=0))
+    replicas = plan_training(found.model, found.cluster, found.config.replaced(zero=0))
     values = tomllib.loads(settings("torchtitan", replicas))["parallelism"]
     assert values["pipeline_parallel_layers_per_stage"] == 8
     assert values["pipeline_parallel_first_stage_less_layers"] == 1

@@ -180,6 +180,10 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     spread("--context", "--cp", type=counts, metavar="N", help="devices that share each sequence")
     methods = _one_of("ring", "all_to_all", "all_gather")
     spread("--context-method", type=_listed(methods), help="ring (default), all_to_all or all_gather", metavar="KIND")
+    balanced = "give each device an early and a late part of a sequence (default except for all_gather)"
+    spread("--context-balanced", action="store_true", default=None, help=balanced)
+    consecutive = "give each device consecutive tokens of a sequence"
+    spread("--no-context-balanced", dest="context_balanced", action="store_false", default=None, help=consecutive)
     spread("--pipeline", "--pp", type=counts, metavar="N", help="number of pipeline stages (default: 1)")
     schedules = _one_of("1f1b", "gpipe", "interleaved")
     spread("--schedule", type=schedules, help="1f1b (default), gpipe or interleaved", metavar="KIND")
@@ -220,6 +224,11 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     scales = "bytes of scales for each parameter of 8 bits or fewer, such as 0.03125 for MXFP8 (default: 0)"
     step("--parameter-scale", type=_number, metavar="BYTES", help=scales)
     step("--no-flash-attention", dest="flash_attention", action="store_false", default=None, help="store all scores")
+    kernels = "kernel of attention: native, or flash2 for FlashAttention-2 (default: flash2 with --zero 3)"
+    step("--attention-kernel", type=_one_of("native", "flash2"), metavar="KIND", help=kernels)
+    step(
+        "--no-compiled", dest="compiled", action="store_false", default=None, help="do not fuse elementwise operations"
+    )
     step("--no-causal", dest="causal", action="store_false", default=None, help="also compute masked scores")
     step("--dropout", action="store_true", default=None, help="store the masks of dropout")
     for kind, text in (

@@ -17,6 +17,8 @@ from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training import Efficiency, factor_facts
 from artifex_devices.planner.training.published import PublishedError
 
+# Factors that do not act on a forward pass.
+_IDLE = ("attention_backward", "host", "host_memory", "sharp", "step_seconds", "flash2")
 # Parts of a decoding step.
 DECODE_PARTS = {
     "products": "weights: bytes or FLOPs of the products",
@@ -163,7 +165,7 @@ class InferencePlan(Report):
         details = [
             ("expected", "model: published rates (table) with the factors below"),
             ("bound", "published rates (table)"),
-            *factor_facts(self.efficiency, sharp=False),
+            *factor_facts(self.efficiency, _IDLE),
         ]
         title = f"{self.model.name}, inference on {self.cluster.name}"
         return Summary(title, (), ("", "expected", "bound"), rows, below, details)

@@ -167,7 +167,7 @@ class TrainingSuggestions(Report):
             ("best" if self.options else "nearest", spell(settings(best.config)) or "the defaults of TrainingConfig"),
             ("limited by", limits_text(best.expected)),
             *advice,
-            ("error", error_text(best._error())),
+            ("error", error_text(best._error(), best._kind())),
         ]
         return Summary(title, (), TABLE_HEAD, table_rows(groups, spell), below, self._details())
 

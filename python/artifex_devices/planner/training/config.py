@@ -23,6 +23,7 @@ RECOMPUTE_METHODS = ("block", "uniform")
 CONTEXT_METHODS = ("ring", "all_to_all", "all_gather")
 OPTIMIZERS = ("adamw-fp32-master", "adam", "adafactor", "muon", "sgd")
 FORMATS = ("bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8")
+ATTENTION_KERNELS = ("native", "flash2")
 TRAFFIC = ("tensor", "context", "expert", "pipeline", "data", "offload")
 # Values of the context and the pipeline are for the ring and 1F1B. Pickles have this order.
 _OVERLAP = {"tensor": 0.0, "context": 1.0, "expert": 0.0, "pipeline": 0.0, "data": 1.0, "offload": 1.0}
@@ -93,6 +94,13 @@ class TrainingConfig:
         parameter_scale: Bytes of scales for each parameter of 8 bits or fewer: 1/32 for a byte for each 32 of them (OCP
             Microscaling Formats, MXFP8), 4/16384 for a float32 for each block of 128 x 128 (DeepSeek-V3,
             arXiv:2412.19437, section 3.3.2).
+        attention_kernel: Kernel of attention that stores no scores: "native" is the best kernel of the chip
+            (FlashAttention-3 or cuDNN on an H100), "flash2" is FlashAttention-2. None means "flash2" with ZeRO 3, which
+            PyTorch programs use, and "native" otherwise.
+        context_balanced: Whether each context rank has an early and a late part of the sequence, so that all have equal
+            work where attention skips masked scores. Otherwise the last rank has (2 c - 1) / c of the mean of c ranks.
+            None means False for `context_method="all_gather"` and True otherwise.
+        compiled: Whether element-wise operations are fused, as torch.compile, XLA and the kernels of Megatron-LM do.
 
     Raises:
         ValueError: A value is out of its range. Values that do not fit each other are an error of `plan_training`.
@@ -140,6 +148,9 @@ class TrainingConfig:
     gradient_dtypes: Mapping[str, DTypeLike | None] = field(default_factory=dict)
     sharp: bool = False
     parameter_scale: float = 0.0
+    attention_kernel: str | None = None
+    context_balanced: bool | None = None
+    compiled: bool = True
 
     def __post_init__(self) -> None:
         name = "TrainingConfig"
@@ -159,8 +170,12 @@ class TrainingConfig:
             check_number(name, "expert_capacity", self.expert_capacity, above=0)
         for key in ("sequence_parallel", "expert_padding", "flash_attention", "causal", "dropout", "offload_optimizer"):
             check_bool(name, key, getattr(self, key))
-        for key in ("offload_activations", "sharp"):
+        for key in ("offload_activations", "sharp", "compiled"):
             check_bool(name, key, getattr(self, key))
+        if self.context_balanced is not None:
+            check_bool(name, "context_balanced", self.context_balanced)
+        if self.attention_kernel is not None:
+            check_choice(name, "attention_kernel", self.attention_kernel, ATTENTION_KERNELS)
         for key, choices in (
             ("context_method", CONTEXT_METHODS),
             ("schedule", SCHEDULES),
@@ -205,6 +220,10 @@ class TrainingConfig:
             )
         fields_: dict[str, Any] = {"overlap": self._unusual_overlap(), **values}
         return replace(self, **fields_)
+
+    @property
+    def _attention_kernel(self) -> str:
+        return self.attention_kernel or ("flash2" if self.zero == 3 else "native")
 
     def _usual_overlap(self) -> dict[str, float]:
         # Keys and values that are gathered or exchanged are needed before attention starts (arXiv:2407.21783, section
@@ -266,6 +285,10 @@ class TrainingConfig:
             "gradient_bytes": bytes_by_kind(operation, "gradient", self.gradient_dtype, self.gradient_dtypes),
             "activation_bytes": itemsize_of(operation, "activation", self.activation_dtype),
             "data": devices // others if self.data is None else self.data,
+            "attention_kernel": self._attention_kernel,
+            "context_balanced": (
+                self.context_method != "all_gather" if self.context_balanced is None else self.context_balanced
+            ),
             "overlap": dict(self.overlap),
         }
 
@@ -273,10 +296,13 @@ class TrainingConfig:
         return {**vars(self), **{name: dict(getattr(self, name)) for name in _MAPPINGS}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # The first pickles of version 0.1.0 have none of the last four fields.
+        # The first pickles of version 0.1.0 have none of the last seven fields.
         vars(self).update(state, **{name: MappingProxyType(dict(state.get(name, {}))) for name in _MAPPINGS})
         vars(self).setdefault("sharp", False)
         vars(self).setdefault("parameter_scale", 0.0)
+        vars(self).setdefault("attention_kernel", None)
+        vars(self).setdefault("context_balanced", None)
+        vars(self).setdefault("compiled", True)
 
     def __hash__(self) -> int:
         return hash(tuple((key, value) for key, value in vars(self).items() if key not in _MAPPINGS))

@@ -51,6 +51,12 @@ class Efficiency(Report):
         stream: Fraction of the memory's bandwidth at which decoding reads weights and the KV cache.
         decode_layer_seconds: Seconds of each layer of a decoding step in which its kernels start and end.
         decode_expert_seconds: Seconds of each layer with experts in which its additional kernels start and end.
+        flash2: Fraction of the rates of attention that FlashAttention-2 reaches on chips after the A100; used where
+            a configuration has `attention_kernel="flash2"`.
+        grouped: Fraction of the rate of products that the products of routed experts reach.
+        dispatch: Fraction of the bandwidth of links and network that the exchange of tokens between experts reaches.
+        expert_seconds: Seconds of launches and gaps for the routed experts of a layer and microbatch, once forward and
+            once backward, beside `layer_seconds`.
 
     Raises:
         ValueError: A factor is out of its range.
@@ -88,6 +94,10 @@ class Efficiency(Report):
     stream: float = 1.0
     decode_layer_seconds: float = 0.0
     decode_expert_seconds: float = 0.0
+    flash2: float = 1.0
+    grouped: float = 1.0
+    dispatch: float = 1.0
+    expert_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         check_type("Efficiency", "sources", self.sources, Mapping, "a mapping of names to texts")
@@ -193,14 +203,23 @@ class Efficiency(Report):
         return {**vars(self), "sources": dict(self.sources)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # The first pickles of version 0.1.0 lack the newest factors, which get the bound.
-        newest = {"sharp": 1.0, "stream": 1.0, "decode_layer_seconds": 0.0, "decode_expert_seconds": 0.0}
-        sources = {**dict.fromkeys(newest, "model"), **state["sources"]}
+        # The first pickles of version 0.1.0 lack the newest factors: they get the bounds.
+        sources = {**dict.fromkeys(_LATER, "model"), **state["sources"]}
         ordered = MappingProxyType({name: sources[name] for name in FACTORS})
-        vars(self).update({**newest, **state, "sources": ordered})
+        vars(self).update({**_LATER, **state, "sources": ordered})
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name) for name in FACTORS))
 
 
 FACTORS: tuple[str, ...] = tuple(field.name for field in fields(Efficiency) if field.name != "sources")
+_LATER = {
+    "sharp": 1.0,
+    "stream": 1.0,
+    "decode_layer_seconds": 0.0,
+    "decode_expert_seconds": 0.0,
+    "flash2": 1.0,
+    "grouped": 1.0,
+    "dispatch": 1.0,
+    "expert_seconds": 0.0,
+}

@@ -70,7 +70,8 @@ def quantile(values: Iterable[float], part: float) -> float:
 def fit(measured: Iterable[TrainingPlan], *, efficiency: Efficiency | None = None) -> EfficiencyFit:
     """Fits the factors of a chip and its network to measured training steps.
 
-    Fitted are the fractions for products (16 and 8 bits apart), attention, memory, links and network, and the fixed
+    Fitted are the fractions for products (16 and 8 bits apart, and of experts), attention, memory, links, network and
+    the exchange of tokens between experts, and the fixed
     seconds of each layer and step, by non-negative least squares of the relative errors (Lawson and Hanson, Solving
     Least Squares Problems, 1974, chapter 23), repeated where communication becomes hidden or exposed. A term draws each
     fraction to its start, so a few steps, or only one, are enough; tiles and message sizes are not

@@ -118,7 +118,9 @@ def nearest_fits(plan: Plan) -> NearestFits:
         plan.model, plan.cluster, plan.efficiency, kept, batch=config.batch, sequence=config.sequence, top=3,
         headroom=0.0, device_counts=[plan.devices],
     )  # fmt: skip
-    return NearestFits(tuple(plan._with_config(chosen) for chosen, _ in searched.options), searched.ways_out)
+    usual = {name: getattr(config, name) for name in ("attention_kernel", "context_balanced")}
+    options = tuple(plan._with_config(chosen.replaced(**usual)) for chosen, _ in searched.options)
+    return NearestFits(options, searched.ways_out)
 
 
 def _first_fit(plan: Plan, choices: Iterator[dict[str, object]]) -> Plan | None:

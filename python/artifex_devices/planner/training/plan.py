@@ -19,7 +19,7 @@ from artifex_devices.planner.training.efficiency import Efficiency
 from artifex_devices.planner.training.faster import faster_changes, faster_text, limit_content, limits_text
 from artifex_devices.planner.training.nearest import nearest_fits
 from artifex_devices.planner.training.pictures import PICTURES, memory_svg, schedule_svg, waterfall_svg
-from artifex_devices.planner.training.published import PublishedError, published_error
+from artifex_devices.planner.training.published import PublishedError, RunKind, published_error, run_kind
 from artifex_devices.planner.training.run_cost import RunCost, run_cost
 from artifex_devices.planner.training.spelling import Spelling, arguments_text, options_text
 from artifex_devices.planner.training.text import (
@@ -28,6 +28,7 @@ from artifex_devices.planner.training.text import (
     error_text,
     factor_facts,
     host_facts,
+    idle_factors,
     rates_text,
     ways_text,
 )
@@ -174,9 +175,12 @@ class TrainingPlan(Report):
             devices=self.devices,
         )
 
+    def _kind(self) -> RunKind:
+        return run_kind(self.model, self.cluster, self.config)
+
     def _error(self) -> PublishedError | None:
-        """Returns the error of the expected seconds on published runs, or None for factors not compared with them."""
-        return published_error(self.cluster, self.efficiency)
+        """Returns the error of the expected seconds on published runs of the same kind, or None if it is not known."""
+        return published_error(self._kind(), self.cluster, self.efficiency)
 
     def _with_config(self, config: TrainingConfig) -> TrainingPlan:
         """Plans another configuration on as many devices."""
@@ -194,7 +198,7 @@ class TrainingPlan(Report):
         below = [
             ("limited by", limits_text(self.expected)),
             *(helps if self.fits else nearest_fits(self).facts(self, spell)),
-            ("error", error_text(self._error())),
+            ("error", error_text(self._error(), self._kind())),
             *(("note", note) for note in self.model.notes),
         ]
         title = f"{self.model.name}, training on {self.devices} devices of {self.cluster.name}"
@@ -232,7 +236,7 @@ class TrainingPlan(Report):
         if self.host_available is not None:
             source = self.cluster.parts["host_memory_bytes"][1]
             details.append(("host", f"{bytes_text(self.host_available)} of memory [{source}]"))
-        return [*details, *dtypes_facts(config), *factor_facts(self.efficiency, sharp=config.sharp)]
+        return [*details, *dtypes_facts(config), *factor_facts(self.efficiency, idle_factors(self.model, config))]
 
     def _repr_html_(self) -> str:
         return self._summary().html(self.to_svg()._repr_html_())
@@ -258,6 +262,7 @@ class TrainingPlan(Report):
                 for name, each in (("roofline", self.roofline), ("expected", self.expected))
             },
             "seconds_from": rates_text(self.cluster, self.config),
+            "run_kind": asdict(self._kind()),
             "error": None if error is None else asdict(error),
             "measured": self.measured,
             "run": None,

@@ -90,6 +90,9 @@ def find_configs(
 ) -> FoundConfigs:
     """Searches for configurations; suggest() describes the arguments."""
     config, choices = _pinned(shape, batch, sequence, pinned)
+    # Kernels do not depend on the ZeRO stage or the context method here, so that a search compares only these.
+    is_balanced = config.context_balanced is not False
+    config = config.replaced(attention_kernel=config._attention_kernel, context_balanced=is_balanced)
     overlap = pinned.get("overlap", {})
     most = largest_tensor(cluster, max_tensor)
     counts = _device_counts(cluster, device_counts)
@@ -126,7 +129,7 @@ def find_configs(
         fields = {key: values[key] for key in (*SEARCHED, "data", "expert_tensor", "sequence_parallel", "schedule")}
         fields["zero_shards"] = fields["zero_shards"] or None
         fields["recompute_layers"] = None if values["recompute_layers"] < 0 else values["recompute_layers"]
-        return config.replaced(**fields, overlap=overlap), each["devices"]
+        return _with_defaults(config.replaced(**fields, overlap=overlap), pinned), each["devices"]
 
     whole = found[counts[0]]
     rows: dict[int, list[tuple[TrainingConfig, int]]] = {}
@@ -144,6 +147,15 @@ def find_configs(
         ways_out=() if options else _ways_out(shape, cluster, space),
         space=TrainingSpace(MappingProxyType(searched), most, limit, **{key: whole[key] for key in numbers}),
     )
+
+
+def _with_defaults(config: TrainingConfig, pinned: Mapping[str, object]) -> TrainingConfig:
+    """Returns a configuration that leaves out what follows from its other fields."""
+    usual = config.replaced(attention_kernel=None)
+    if "attention_kernel" not in pinned and config.attention_kernel == usual._attention_kernel:
+        config = usual
+    is_balanced = config.context == 1 or config.context_balanced == (config.context_method != "all_gather")
+    return config.replaced(context_balanced=None) if "context_balanced" not in pinned and is_balanced else config
 
 
 def _pinned(

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from artifex_devices._base.text import bytes_text, count_text, rate_text
 from artifex_devices._core import Cluster
+from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.config import TrainingConfig
 from artifex_devices.planner.training.efficiency import FACTORS, Efficiency
-from artifex_devices.planner.training.published import PublishedError
+from artifex_devices.planner.training.published import PublishedError, RunKind
 from artifex_devices.planner.training.tensor_dtypes import dtypes_text
 
 _RATES = (  # of a cluster
@@ -61,28 +63,39 @@ def _from(source: str) -> str:
     return f" [{source}]" if source else ""
 
 
-def error_text(error: PublishedError | None) -> str:
-    """Formats how far expected seconds were from published runs."""
+def error_text(error: PublishedError | None, kind: RunKind) -> str:
+    """Formats how far expected seconds were from published runs of the same kind."""
     if error is None:
-        return "not known: no published run of this chip was compared with these factors"
+        return f"not known: no published run of this kind ({kind}) was compared with these factors"
+    where = f"on {error.chip}" if error.chip else f"on all chips, because none is on {kind.chip}"
+    held_out = f"in {error.precision} {where}, not used to fit the factors [{error.source}]"
     if error.runs == 1:
-        return f"{error.median:.1%} on the only published run on {error.chip} that was held out [{error.source}]"
-    return (
-        f"median {error.median:.1%}, nine of ten within {error.tail:.1%}: {error.runs} published runs on {error.chip} "
-        f"that were not used to fit the factors [{error.source}]"
-    )
+        return f"{error.median:.1%} on the only published {error.kind} run {held_out}"
+    sizes = f"median {error.median:.1%}, nine of ten within {error.tail:.1%}"
+    return f"{sizes}: {error.runs} published {error.kind} runs {held_out}"
 
 
 _OF_DECODING = ("stream", "decode_layer_seconds", "decode_expert_seconds")
 
 
-def factor_facts(efficiency: Efficiency, *, sharp: bool) -> list[tuple[str, str]]:
+def idle_factors(shape: TransformerShape, config: TrainingConfig) -> set[str]:
+    """Returns the factors that do not act on a training run."""
+    acts = {
+        "sharp": config.sharp,
+        "flash2": config._attention_kernel == "flash2",
+        **dict.fromkeys(("grouped", "expert_seconds"), shape.experts > 0),
+        "dispatch": config.expert > 1,
+    }
+    return {*_OF_DECODING, *(name for name, does in acts.items() if not does)}
+
+
+def factor_facts(efficiency: Efficiency, idle: Collection[str] = ()) -> list[tuple[str, str]]:
     """Formats the factors that act, numbered by source, and the sources as footnotes."""
     numbers: dict[str, int] = {}
     texts = []
     for name in FACTORS:
         value, source = getattr(efficiency, name), efficiency.sources[name]
-        if value not in (0, 1) and (sharp or name != "sharp") and name not in _OF_DECODING:
+        if value not in (0, 1) and name not in idle:
             texts.append(f"{name} {value:.4g} [{numbers.setdefault(source, len(numbers) + 1)}]")
     if not texts:
         return [("factors", "none: the expected seconds are the roofline")]
