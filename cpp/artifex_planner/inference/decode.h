@@ -41,8 +41,8 @@ struct DecodeSeconds {
 double distinct_experts(double experts, double chosen, double tokens) noexcept;
 
 /// Seconds of an all-reduce in one step: each of `devices` devices reads the arrays of all others over its links at
-/// `rate` bytes/s. 3.0 us and 0.36 us for each device: 3.7, 4.8 and 5.9 us were measured for 512 bytes on 2, 4 and 8
-/// H100 (sgl-project/sglang, pull request 2904).
+/// `rate` bytes/s. 3.0 us and 0.36 us for each device are close to the 3.7, 4.8 and 5.9 us that were measured for 512
+/// float32 elements on 2, 4 and 8 H100 (sgl-project/sglang, pull request 2904).
 double one_shot_seconds(double bytes, double devices, double rate) noexcept;
 
 /// Prices decoding steps. A step reads each matrix once for the whole batch, and the KV cache of each sequence. Its

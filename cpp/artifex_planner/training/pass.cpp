@@ -65,9 +65,10 @@ double PassPricer::products(const std::vector<LayerProduct>& all, const ProductR
 double PassPricer::cast_bytes(const std::vector<LayerProduct>& all, double tokens, int64_t tensor,
                               bool is_backward) const {
   if (config_.format != MatmulFormat::kFloat8) return 0;
-  // An operand is read for its scale and read again to be converted. It is written twice, because 8-bit products need
-  // the inner dimension of both operands to be consecutive, and the gradient of the matrix has another inner dimension
-  // (NVIDIA Transformer Engine, documentation of FP8 current scaling).
+  // An operand is read for its scale and read again to be converted. It is written twice, because 8-bit products on
+  // Hopper need the inner dimension of both operands to be consecutive, and the gradient of the matrix has another
+  // inner dimension (NVIDIA Transformer Engine, documentation of FP8 current scaling). Blackwell needs no second copy;
+  // the model assumes one there too.
   const double each = 2 * config_.activation_bytes + 2;
   double bytes = 0;
   for (const LayerProduct& product : all) {

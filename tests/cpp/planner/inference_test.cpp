@@ -35,7 +35,7 @@ DecodeSeconds step_of(const TransformerShape& shape, const InferenceConfig& conf
   return DecodePricer(model, config, hardware, links, given != nullptr ? *given : efficiency).step(context);
 }
 
-/// Equal but for the order of sums.
+/// Equal except for the rounding of sums in another order.
 void expect_same(double found, double expected, double part = 1e-12) { EXPECT_NEAR(found, expected, part * expected); }
 
 constexpr double kBandwidth = 3.35e12 / 2;

@@ -128,7 +128,9 @@ _PUBLISHED = {
     "microsoft/phi-4": TransformerShape("phi-4", 40, 5120, 17920, 40, 10, 128, 100352),
 }  # fmt: skip
 
-#: Other ids whose config.json has the same sizes, by id.
+#: Other ids whose config.json has the same sizes, by id. They were compared with copies of configs on the Hub, or with
+#: the tables of configs/recipes/llama3_1 and llama3_3 of oumi-ai/oumi. The first configs of Meta-Llama-3.1-405B had 16
+#: key and value heads, later ones have 8.
 _SAME_SIZES = {
     "meta-llama/Llama-2-7b-chat-hf": "meta-llama/Llama-2-7b-hf",
     "meta-llama/Llama-2-13b-chat-hf": "meta-llama/Llama-2-13b-hf",
