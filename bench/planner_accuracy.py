@@ -27,6 +27,7 @@ from artifex_devices import _planner, cluster, models, planner
 from artifex_devices.planner import Efficiency, EfficiencyFit, TrainingConfig, TrainingPlan
 from artifex_devices.planner.training.efficiency_fit import quantile
 from artifex_devices.planner.training.published import RunKind, run_kind
+from planner_memory import memory_part
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "planner_accuracy.md"
@@ -244,6 +245,7 @@ def page() -> str:
         factors_part=factors_part(), collectives_part=collectives_part(), compiled_part=compiled_part(),
         decode_part=decode_accuracy.decode_part(summary, percent),
         decode_runs=len(decode_accuracy.decode_runs()),
+        memory_part=memory_part(),
         sources_part=sources_part(),
     )  # fmt: skip
 

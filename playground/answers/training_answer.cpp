@@ -187,7 +187,7 @@ JsonObject training_answer(const Question& question) {
       .add("seconds", seconds)
       .add("tokens_per_second", to_real(config.batch * config.sequence) / seconds)
       .add("mfu", plan.model_flops / (seconds * devices * plan.peak_flops))
-      .add("fits", plan.memory <= plan.available)
+      .add("fits", plan.needed() <= plan.available)
       .add("rates", rates)
       .add("factors", factors)
       .add("sources", sources_in(texts))

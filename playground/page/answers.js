@@ -81,13 +81,14 @@ const reshardElements = (question, answer) => {
 
 const trainingElements = (question, answer) => {
   const { plan } = answer;
-  const room = plan.available - plan.memory;
+  const needed = plan.reserved + plan.runtime;
+  const room = plan.available - needed;
   return [
     element("p", { class: "lead" }, `${question.model.name} (${countText(answer.parameters.total)} parameters) on ${plural(plan.devices, "device")} of ${answer.cluster}: `
       + `data ${answer.data} x tensor ${question.tensor} x context ${question.context} x pipeline ${question.pipeline}, ${plural(plan.microbatches, "microbatch").replace("microbatchs", "microbatches")}.`),
     element("dl", { class: "facts" },
       fact("expected step", secondsText(answer.seconds), `model; at least ${secondsText(plan.roofline.total)}`),
-      fact("memory of a device", bytesText(plan.memory), `${answer.fits ? "fits in" : "does not fit in"} ${bytesText(plan.available)}`, answer.fits ? "good" : "bad"),
+      fact("memory of a device", bytesText(needed), `${bytesText(plan.memory)} allocated; ${answer.fits ? "fits in" : "does not fit in"} ${bytesText(plan.available)}${plan.close ? ", but close" : ""}`, answer.fits ? "good" : "bad"),
       fact("tokens per second", countText(answer.tokens_per_second), "all devices"),
       fact("model FLOPs utilisation", `${(100 * answer.mfu).toFixed(1)} %`, `bubble ${(100 * plan.bubble_fraction).toFixed(1)} %`)),
     element("p", { class: "source" }, `Seconds: model, with published rates (${ratesText(answer.rates)}) and the factors below. `

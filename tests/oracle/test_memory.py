@@ -55,7 +55,8 @@ def planned(shape, *, dtype="float32", sequence=SEQUENCE, **values):
     values = {"data": 1, **values}
     batch = 2 * values["data"]
     config = TrainingConfig(
-        batch=batch, sequence=sequence, microbatch=2, optimizer="adam", flash_attention=False,
+        batch=batch, sequence=sequence, microbatch=2, optimizer="adam", flash_attention=False, framework="maxtext",
+        loss="fused",  # whose gradient overwrites the logits
         **{"parameter_dtype": dtype, "gradient_dtype": dtype, "activation_dtype": dtype, **values},
     )  # fmt: skip
     one = values["data"] * values.get("tensor", 1) == 1

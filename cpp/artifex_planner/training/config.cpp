@@ -22,7 +22,7 @@ namespace {
 /// Calls `wrong(text)` for each mistake; texts are built only where `wrong` takes them.
 template <class Wrong>
 void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64_t devices, Wrong wrong) {
-  const std::array<std::pair<std::string_view, int64_t>, 10> counts = {{{"tensor", c.tensor},
+  const std::array<std::pair<std::string_view, int64_t>, 11> counts = {{{"tensor", c.tensor},
                                                                         {"context", c.context},
                                                                         {"data", c.data},
                                                                         {"pipeline", c.pipeline},
@@ -31,7 +31,8 @@ void find_mistakes(const TransformerShape& model, const TrainingConfig& c, int64
                                                                         {"chunks", c.chunks},
                                                                         {"microbatch", c.microbatch},
                                                                         {"batch", c.batch},
-                                                                        {"sequence", c.sequence}}};
+                                                                        {"sequence", c.sequence},
+                                                                        {"loss_chunks", c.loss_chunks}}};
   bool is_counted = true;
   for (const auto& [name, value] : counts) {
     if (value >= 1 && value <= kMostTrainingCount) continue;

@@ -52,7 +52,7 @@ inline constexpr std::array<std::string_view, 3> kKindNames<PipelineSchedule>{"g
 
 enum class Recompute : uint8_t {
   kNone,
-  kSelective,  // the scores of attention (Korthikanti et al. 2022, arXiv:2205.05198)
+  kSelective,  // the scores of attention (Korthikanti et al. 2022, arXiv:2205.05198); in PyTorch half of the products
   kFull        // whole layers from their inputs
 };
 template <>
@@ -82,6 +82,25 @@ enum class AttentionKernel : uint8_t {
 template <>
 inline constexpr std::array<std::string_view, 2> kKindNames<AttentionKernel>{"native", "flash2"};
 
+/// Program whose memory a plan describes.
+enum class TrainingFramework : uint8_t {
+  kAny,      // not named: what needs most memory
+  kTorch,    // PyTorch with FSDP2, as TorchTitan uses it
+  kMaxText,  // JAX: XLA allocates all buffers of a step at once
+  kMegatron  // Megatron-LM and NeMo
+};
+template <>
+inline constexpr std::array<std::string_view, 4> kKindNames<TrainingFramework>{"any", "torch", "maxtext", "megatron"};
+
+/// Arrays that the loss holds; loss_bytes() counts them.
+enum class TrainingLoss : uint8_t {
+  kPlain,    // float32 logits, their log-softmax and its gradient beside the logits
+  kChunked,  // the output's product and the loss run on one part of the tokens at a time
+  kFused     // one kernel writes the gradient of the logits over the logits
+};
+template <>
+inline constexpr std::array<std::string_view, 3> kKindNames<TrainingLoss>{"plain", "chunked", "fused"};
+
 /// Communication that may be hidden behind computation.
 enum class Traffic : uint8_t { kTensor, kContext, kExpert, kPipeline, kData, kOffload };
 inline constexpr int kTrafficCount = 6;
@@ -106,6 +125,9 @@ struct TrainingConfig {
   int64_t microbatch = 1;
   int64_t batch = 1;  // sequences of a step
   int64_t sequence = 1;
+  TrainingFramework framework = TrainingFramework::kAny;
+  TrainingLoss loss = TrainingLoss::kPlain;
+  int64_t loss_chunks = 8;  // parts of the tokens of a microbatch, for the chunked loss
   Recompute recompute = Recompute::kNone;
   RecomputeMethod recompute_method = RecomputeMethod::kBlock;
   int64_t recompute_layers = -1;  // for full recomputation. Block: of each stage, -1: all. Uniform: of a unit, -1: 1
@@ -170,6 +192,9 @@ void visit_fields(FieldsOf<TrainingConfig> auto& config, const auto& visit) {
   visit("microbatch", config.microbatch);
   visit("batch", config.batch);
   visit("sequence", config.sequence);
+  visit("framework", config.framework);
+  visit("loss", config.loss);
+  visit("loss_chunks", config.loss_chunks);
   visit("recompute", config.recompute);
   visit("recompute_method", config.recompute_method);
   visit("recompute_layers", config.recompute_layers);

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "artifex_planner/training/buffers.h"
+#include "artifex_planner/training/loss.h"
 #include "artifex_planner/training/model.h"
+#include "artifex_planner/training/selective.h"
 
 namespace artifex_devices::planner {
 
 namespace {
-
-constexpr double kLogitBytes = 4;  // float32
 
 double tokens_of(const TrainingConfig& config) {
   return to_real(config.microbatch * config.sequence) / to_real(config.context);
@@ -34,17 +35,16 @@ double local_columns(const std::vector<LayerProduct>& products, int64_t tensor) 
   return sum;
 }
 
-/// Bytes of one microbatch that the output keeps: inputs of the last norm and of its product, and the logits.
-double head_activations(const TrainingModel& model, const TrainingConfig& config) {
-  const double h = to_real(model.shape.embed) * tokens_of(config) / between_ways(config);
-  const double logits = kLogitBytes * tokens_of(config) * to_real(model.shape.vocab) / to_real(config.tensor);
-  return 2 * config.activation_bytes * h + logits;
-}
-
 /// Values that an MLP keeps for each token: results of the first product, and the activation's.
 double mlp_values(const TransformerShape& shape, double width) { return width * (shape.gated_mlp ? 3 : 2); }
 
 }  // namespace
+
+double output_activations(const TrainingModel& model, const TrainingConfig& config) noexcept {
+  const double h = to_real(model.shape.embed) * tokens_of(config) / between_ways(config);
+  const double logits = tokens_of(config) * to_real(model.shape.vocab) / to_real(config.tensor);
+  return 2 * config.activation_bytes * h + loss_bytes(config) * logits;
+}
 
 std::vector<StageLayers> layers_of_stages(const TrainingModel& model, const TrainingConfig& config) {
   const std::vector<int64_t> counts = stage_layers(model.shape.layers, config.pipeline * config.chunks);
@@ -87,6 +87,25 @@ LocalParameters::Bytes LocalParameters::bytes(const TensorNumbers& each) const n
   return sum;
 }
 
+LocalParameters embedding_parameters(const TrainingModel& model, const TrainingConfig& config,
+                                     const StageLayers& layers) noexcept {
+  LocalParameters sum;
+  if (layers.has_embedding) sum[TensorKind::kEmbedding] = to_real(model.parameters.embedding) / to_real(config.tensor);
+  return sum;
+}
+
+LocalParameters output_parameters(const TrainingModel& model, const TrainingConfig& config,
+                                  const StageLayers& layers) noexcept {
+  LocalParameters sum;
+  if (!layers.has_head) return sum;
+  sum[TensorKind::kNorm] = to_real(model.parameters.final_norm);
+  sum[TensorKind::kHead] = to_real(model.parameters.head) / to_real(config.tensor);
+  if (model.shape.tied_embeddings && !layers.has_embedding) {  // a copy of it
+    sum[TensorKind::kEmbedding] = to_real(model.parameters.embedding) / to_real(config.tensor);
+  }
+  return sum;
+}
+
 LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfig& config,
                                  const StageLayers& layers) noexcept {
   LocalParameters sum;
@@ -95,14 +114,8 @@ LocalParameters stage_parameters(const TrainingModel& model, const TrainingConfi
   };
   add(LayerKind::kDense, layers.dense);
   add(LayerKind::kExperts, layers.with_experts);
-  const double table = to_real(model.parameters.embedding) / to_real(config.tensor);
-  if (layers.has_embedding) sum[TensorKind::kEmbedding] += table;
-  if (layers.has_head) {
-    sum[TensorKind::kNorm] += to_real(model.parameters.final_norm);
-    sum[TensorKind::kHead] += to_real(model.parameters.head) / to_real(config.tensor);
-    // A copy of it.
-    if (model.shape.tied_embeddings && !layers.has_embedding) sum[TensorKind::kEmbedding] += table;
-  }
+  sum.add(embedding_parameters(model, config, layers), 1);
+  sum.add(output_parameters(model, config, layers), 1);
   return sum;
 }
 
@@ -124,7 +137,8 @@ std::array<double, 3> state_bytes(const LocalParameters& parameters, const Train
     return (config.zero >= zero ? owned : parameters).counts;
   };
   const TensorNumbers& values = part_from(3);
-  const TensorNumbers& gradients = part_from(2);
+  const TensorNumbers& gradients =
+      holds_gathered(config) && config.microbatches() > 1 ? parameters.counts : part_from(2);
   const TensorNumbers& states = part_from(1);
   const TensorNumbers& of_optimizer = optimizer_bytes(config.optimizer);
   std::array<double, 3> sum{};
@@ -154,11 +168,11 @@ LayerActivations layer_activations(const TrainingModel& model, const TrainingCon
   const double inputs =
       to_real(shape.norms_per_layer) * act * h + (shape.parallel_layers ? 1 : 2) * act * h + 2 * mask * h;
   double attention = act * local_columns(layer.attention, config.tensor) * tokens;
-  attention += act * to_real(shape.heads) * model.value_dim / t * tokens;  // input of the projection
+  double result_of_attention = act * to_real(shape.heads) * model.value_dim / t * tokens;    // input of the projection
+  if (config.flash_attention) result_of_attention += 4 * to_real(shape.heads) / t * tokens;  // sums of exponentials
+  attention += result_of_attention;
   double scores = 0;
-  if (config.flash_attention) {
-    attention += 4 * to_real(shape.heads) / t * tokens;  // sums of exponentials, float32
-  } else {
+  if (!config.flash_attention) {
     scores = to_real(shape.heads) / t * tokens * to_real(config.sequence) * (config.dropout ? 2 * act + mask : act);
   }
   double mlp = act * mlp_values(shape, layer.mlp_width) / t * tokens;
@@ -170,7 +184,17 @@ LayerActivations layer_activations(const TrainingModel& model, const TrainingCon
   LayerActivations result;
   result.input = act * h;
   result.complete = inputs + attention + scores + mlp;
-  result.kept = config.recompute == Recompute::kSelective ? inputs + attention + mlp : result.complete;
+  if (recomputes_products(config)) {
+    // The layer's input, half of the results of the products of attention, its result, gate and down. Routed experts
+    // keep all.
+    const double products = (act * local_columns(layer.attention, config.tensor) * tokens + act * h) / 2;
+    const double gate = act * layer.mlp_width / t * tokens;
+    const double down = shape.gated_mlp && layer.mlp_width > 0 ? act * h : 0;
+    const double routed = mlp - gate * (shape.gated_mlp ? 3 : 2);
+    result.kept = act * h + products + result_of_attention + gate + down + routed;
+  } else {
+    result.kept = config.recompute == Recompute::kSelective ? inputs + attention + mlp : result.complete;
+  }
   return result;
 }
 
@@ -208,7 +232,7 @@ double stage_activations(const TrainingModel& model, const TrainingConfig& confi
   if (layers.has_embedding && config.dropout) sum += in_flight * h;
   if (layers.has_head) {
     // One microbatch at a time, unless the schedule runs all forward passes first.
-    sum += (config.schedule == PipelineSchedule::kGPipe ? in_flight : 1) * head_activations(model, config);
+    sum += (config.schedule == PipelineSchedule::kGPipe ? in_flight : 1) * output_activations(model, config);
   }
   return sum;
 }
@@ -218,17 +242,20 @@ StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config,
   StageHolds holds;
   holds.parameters = stage_parameters(model, config, layers);
   holds.activations = holds.offloaded = stage_activations(model, config, layers, stage);
+  holds.embedding_unit = embedding_parameters(model, config, layers);
+  holds.output_unit = output_parameters(model, config, layers);
+  if (model.shape.tied_embeddings && layers.has_head)
+    holds.output_unit.add(holds.embedding_unit, 1);  // it is used again
+  if (layers.has_head) holds.output = output_activations(model, config);
   if (layers.total() == 0) return holds;
   const LayerKind largest = layers.with_experts > 0 ? LayerKind::kExperts : LayerKind::kDense;
   const LayerActivations each = layer_activations(model, config, largest);
-  holds.offloaded = std::min(holds.activations, 2 * each.kept);  // one computes, one moves
+  holds.offloaded = std::min(holds.activations, 2 * each.kept + holds.output);  // one layer computes, one moves
   if (config.recompute == Recompute::kFull) {
     const int64_t unit = std::min(config.unit_layers(), (layers.total() + config.chunks - 1) / config.chunks);
     holds.recomputing = to_real(unit) * each.complete - each.input;
   }
   if (config.recompute == Recompute::kSelective) holds.recomputing = each.complete - each.kept;
-  // The output's are freed before layers are computed again.
-  if (layers.has_head) holds.recomputing = std::max(0.0, holds.recomputing - head_activations(model, config));
   holds.largest_layer = layer_local_parameters(model, config, largest);
   return holds;
 }
@@ -241,61 +268,8 @@ StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) 
     gradients = std::min(gradients, 2 * (layer.dense + layer.experts));  // one is reduced, one moves
   }
   const double activations = config.offload_activations ? holds.offloaded : holds.activations;
-  double working = holds.recomputing;
-  // One layer computes and the next is gathered.
-  if (config.zero == 3) {
-    const LocalParameters::Bytes gathered = holds.largest_layer.bytes(config.parameter_bytes);
-    working += 2 * (gathered.dense + gathered.experts);
-  }
   return {whole_bytes(parameters), whole_bytes(gradients), whole_bytes(optimizer), whole_bytes(activations),
-          whole_bytes(working)};
-}
-
-TrainingHardware training_hardware(const Cluster& cluster, std::string_view operation) {
-  TrainingHardware hardware{device_rates(cluster, operation)};
-  hardware.devices_per_host = cluster.chips_per_host() * cluster.chip().devices_per_chip;
-  hardware.has_consecutive_hosts = cluster.inside().dims.size() == 1;
-  if (const auto& memory = cluster.parts().host_memory) hardware.host_memory = memory->value;
-  if (const auto& rate = cluster.chip().host_bandwidth) {
-    hardware.host_bandwidth = rate->value / cluster.chip().devices_per_chip;
-  }
-  return hardware;
-}
-
-double offloaded_bytes(const StageHolds& holds, const TrainingConfig& config) noexcept {
-  double sum = config.offload_activations ? holds.activations - holds.offloaded : 0;
-  if (!config.offload_optimizer) return sum;
-  const LocalParameters own = config.zero == 0 ? holds.parameters : owned_parameters(holds.parameters, config);
-  const TensorNumbers& of_optimizer = optimizer_bytes(config.optimizer);
-  for (size_t i = 0; i < own.counts.size(); ++i) sum += own.counts[i] * (of_optimizer[i] + config.gradient_bytes[i]);
-  return sum;
-}
-
-int64_t fullest_host(const std::vector<double>& stages, const TrainingConfig& config,
-                     const TrainingHardware& hardware) {
-  const int64_t devices = config.devices();
-  const int64_t of_host = std::min(hardware.devices_per_host, devices);
-  if (!hardware.has_consecutive_hosts) return whole_bytes(to_real(of_host) * std::ranges::max(stages));
-  const int64_t of_stage = devices / config.pipeline;
-  const auto bytes_of = [&](int64_t host) {
-    double sum = 0;
-    for (int64_t id = host * of_host, end = std::min(id + of_host, devices); id < end;) {
-      const int64_t stage = id / of_stage;
-      const int64_t next = std::min(end, (stage + 1) * of_stage);
-      sum += to_real(next - id) * stages[static_cast<size_t>(stage)];
-      id = next;
-    }
-    return sum;
-  };
-  // The host of a stage's first device and the next one are as full as any host of this stage.
-  double most = 0;
-  for (int64_t stage = 0; stage < config.pipeline; ++stage) {
-    const int64_t first = stage * of_stage / of_host;
-    for (const int64_t host : {first, first + 1}) {
-      if (host * of_host < devices) most = std::max(most, bytes_of(host));
-    }
-  }
-  return whole_bytes(most);
+          whole_bytes(working_bytes(holds, config))};
 }
 
 }  // namespace artifex_devices::planner

@@ -85,7 +85,10 @@ struct StageHolds {
   double activations = 0;  // bytes held at the same time without offloading
   double offloaded = 0;    // the same with offloading to host memory
   double recomputing = 0;  // bytes recomputed at the same time
+  double output = 0;  // part of the activations: the output's and the loss's, freed before layers are computed again
   LocalParameters largest_layer;
+  LocalParameters embedding_unit;
+  LocalParameters output_unit;  // with the last norm
 };
 StageHolds stage_holds(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                        int64_t stage) noexcept;
@@ -96,6 +99,9 @@ inline bool sends_gradients_at_once(const TrainingConfig& config) noexcept {
 }
 /// Rounds each part to whole bytes, because searches and plans must add up the same numbers.
 StageMemory stage_memory(const StageHolds& holds, const TrainingConfig& config) noexcept;
+/// Bytes of one microbatch that the output keeps: inputs of the last norm and of its product, and the loss. They are
+/// freed before the backward pass of the layers, so that they are not offloaded.
+double output_activations(const TrainingModel& model, const TrainingConfig& config) noexcept;
 /// Bytes of activations that a stage holds at the same time without offloading.
 double stage_activations(const TrainingModel& model, const TrainingConfig& config, const StageLayers& layers,
                          int64_t stage) noexcept;
@@ -106,6 +112,8 @@ struct TrainingHardware {
   double host_bandwidth = 0;  // bytes/s; 0 where not known
   double host_memory = 0;     // bytes of a host; 0 where not known
   int64_t devices_per_host = 1;
+  bool is_gpu = false;
+  bool is_tpu = false;
   bool has_consecutive_hosts = true;  // devices of a host have consecutive ids
 };
 /// Errors about unknown rates name `operation`.

@@ -10,6 +10,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_planner/training/memory.h"
 #include "artifex_planner/training/model.h"
+#include "artifex_planner/training/selective.h"
 
 namespace artifex_devices::planner {
 
@@ -17,9 +18,7 @@ namespace {
 
 /// FLOPs that recomputation adds to a step, divided by model_flops(): 1/3 if all layers are recomputed.
 double recomputed_part(const TrainingModel& model, const TrainingConfig& config) noexcept {
-  if (config.recompute == Recompute::kNone || (config.recompute == Recompute::kSelective && config.flash_attention)) {
-    return 0;
-  }
+  if (config.recompute == Recompute::kNone) return 0;
   if (config.recompute == Recompute::kFull) {
     if (config.recompute_layers < 0 || config.recompute_method == RecomputeMethod::kUniform) return 1.0 / 3;
     const double each = to_real(model.shape.layers) / to_real(config.pipeline);
@@ -28,7 +27,9 @@ double recomputed_part(const TrainingModel& model, const TrainingConfig& config)
   const double s = to_real(config.sequence);
   const double attention =
       2 * s * s * to_real(model.shape.layers * model.shape.heads) * (to_real(model.shape.head_dim) + model.value_dim);
-  return attention / model_flops(model, 1, s);
+  double again = config.flash_attention ? 0 : attention;
+  if (recomputes_products(config)) again += s * recomputed_products_flops(model);
+  return again / model_flops(model, 1, s);
 }
 
 }  // namespace
@@ -71,6 +72,8 @@ TrainingPlan plan_training(const TransformerShape& shape, const Cluster& cluster
                            slots.slots[i].forward, slots.slots[i].backward, whole_bytes(on_hosts.back())});
     plan.memory = std::max(plan.memory, total(plan.stages.back().memory));
   }
+  plan.reserved = reserved_bytes(plan.memory, config, hardware);
+  plan.runtime = runtime_bytes(config, hardware);
   plan.available = hardware.device.memory_bytes;
   plan.host_memory = fullest_host(on_hosts, config, hardware);
   if (plan.host_memory > 0 && hardware.host_memory > 0) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "artifex_planner/training/reserved.h"
 #include "artifex_planner/training/time.h"
 
 namespace artifex_devices::planner {
@@ -39,10 +40,15 @@ struct TrainingPlan {
   double executed_flops = 0;              // the same with recomputation
   double peak_flops = 0;                  // FLOP/s of a device in the configured format
   double bubble_fraction = 0;             // of ideal pipelines: (p - 1) / (v m)
-  int64_t memory = 0;                     // bytes of a device of the fullest stage
+  int64_t memory = 0;                     // bytes that the program allocates on a device of the fullest stage
+  int64_t reserved = 0;                   // bytes that its allocator takes for them
+  int64_t runtime = 0;                    // further bytes of that device: the runtime and communicators
   int64_t available = 0;                  // bytes of a device
   int64_t host_memory = 0;                // bytes in the memory of the fullest host; 0 where nothing is offloaded
   std::optional<int64_t> host_available;  // bytes of a host, where something is offloaded and they are known
+
+  /// Bytes that a device must have.
+  int64_t needed() const noexcept { return reserved + runtime; }
 };
 void visit_fields(FieldsOf<TrainingPlan> auto& plan, const auto& visit) {
   visit("devices", plan.devices);
@@ -55,7 +61,10 @@ void visit_fields(FieldsOf<TrainingPlan> auto& plan, const auto& visit) {
   visit("peak_flops", plan.peak_flops);
   visit("bubble_fraction", plan.bubble_fraction);
   visit("memory", plan.memory);
+  visit("reserved", plan.reserved);
+  visit("runtime", plan.runtime);
   visit("available", plan.available);
+  visit("close", is_close(plan.needed(), plan.available));
   visit("host_memory", plan.host_memory);
   visit("host_available", plan.host_available);
 }

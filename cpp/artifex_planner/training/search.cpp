@@ -11,6 +11,7 @@
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_planner/training/memory.h"
 #include "artifex_planner/training/model.h"
+#include "artifex_planner/training/reserved.h"
 #include "artifex_planner/training/time.h"
 
 namespace artifex_devices::planner {
@@ -33,11 +34,13 @@ class FullestStage {
       holds_.push_back(stage_holds(model_, config, stages[i], static_cast<int64_t>(i)));
     }
   }
-  int64_t memory(const TrainingConfig& config) const {
-    int64_t most = 0;
-    for (const StageHolds& each : holds_) most = std::max(most, total(stage_memory(each, config)));
-    return most;
+  TrainingCandidate candidate(const TrainingConfig& config) {
+    int64_t memory = 0;
+    for (const StageHolds& each : holds_) memory = std::max(memory, total(stage_memory(each, config)));
+    return {config, 0, memory, needed_bytes(memory, config, hardware_), host(config)};
   }
+
+ private:
   int64_t host(const TrainingConfig& config) {
     if (!config.offload_optimizer && !config.offload_activations) return 0;
     on_hosts_.clear();
@@ -45,7 +48,6 @@ class FullestStage {
     return fullest_host(on_hosts_, config, hardware_);
   }
 
- private:
   const TrainingModel& model_;
   const TrainingHardware& hardware_;
   std::vector<double> on_hosts_;
@@ -63,7 +65,7 @@ TrainingConfig with(TrainingConfig config, const StateChoice& states, const Offl
 
 /// Fraction of its limits that a candidate needs: above 1 it does not fit. Bytes where devices have no limit.
 double fullness(const TrainingCandidate& candidate, const TrainingSpace& space) {
-  const double memory = to_real(candidate.memory);
+  const double memory = to_real(candidate.needed);
   const double device = space.memory_limit > 0 ? memory / space.memory_limit : memory;
   return space.host_limit > 0 ? std::max(device, to_real(candidate.host) / space.host_limit) : device;
 }
@@ -72,13 +74,13 @@ double fullness(const TrainingCandidate& candidate, const TrainingSpace& space) 
 bool share_row(const TrainingCandidate& a, const TrainingCandidate& b) {
   const auto is_near = [](double x, double y, double part) { return std::abs(x - y) <= part * std::max(x, y); };
   return a.config.devices() == b.config.devices() && a.config.optimizer == b.config.optimizer &&
-         is_near(a.seconds, b.seconds, kSameSeconds) && is_near(to_real(a.memory), to_real(b.memory), kSameMemory) &&
+         is_near(a.seconds, b.seconds, kSameSeconds) && is_near(to_real(a.needed), to_real(b.needed), kSameMemory) &&
          is_near(to_real(a.host), to_real(b.host), kSameMemory);
 }
 
 /// Whether `a` is at least as good as `b` in all respects.
 bool dominates(const TrainingCandidate& a, const TrainingCandidate& b) {
-  return a.seconds <= b.seconds && a.memory <= b.memory && a.config.devices() <= b.config.devices();
+  return a.seconds <= b.seconds && a.needed <= b.needed && a.config.devices() <= b.config.devices();
 }
 
 class Searcher {
@@ -175,7 +177,7 @@ class Searcher {
       ++found_.skipped;
       return;
     }
-    const TrainingCandidate candidate{config, 0, fullest_.memory(config), fullest_.host(config)};
+    const TrainingCandidate candidate = fullest_.candidate(config);
     if (!fits(candidate, space_)) {
       ++found_.too_large;
       if (found_.options.empty()) add_nearest(candidate);
@@ -214,7 +216,7 @@ class Searcher {
 
   void add_option(const TrainingCandidate& candidate) {
     const auto place = std::ranges::upper_bound(found_.options, candidate, [](const auto& a, const auto& b) {
-      return std::tie(a.seconds, a.memory) < std::tie(b.seconds, b.memory);
+      return std::tie(a.seconds, a.needed) < std::tie(b.seconds, b.needed);
     });
     found_.options.insert(place, candidate);
     if (found_.options.size() > space_.top) found_.options.pop_back();
@@ -245,7 +247,7 @@ class Searcher {
 }  // namespace
 
 bool fits(const TrainingCandidate& candidate, const TrainingSpace& space) noexcept {
-  return to_real(candidate.memory) <= space.memory_limit &&
+  return to_real(candidate.needed) <= space.memory_limit &&
          (space.host_limit <= 0 || to_real(candidate.host) <= space.host_limit);
 }
 
@@ -283,8 +285,7 @@ std::optional<TrainingCandidate> least_memory(const TrainingModel& model, const 
       state_choices(wider, config, all_states);
       for (const StateChoice& states : all_states) {
         for (const OffloadChoice& offload : offloads) {
-          const TrainingConfig changed = with(config, states, offload);
-          const TrainingCandidate found{changed, 0, fullest.memory(changed), fullest.host(changed)};
+          const TrainingCandidate found = fullest.candidate(with(config, states, offload));
           if (!least || fullness(found, space) < fullness(*least, space)) least = found;
         }
       }

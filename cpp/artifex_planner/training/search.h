@@ -14,7 +14,8 @@ namespace artifex_devices::planner {
 struct TrainingCandidate {
   TrainingConfig config;
   double seconds = 0;  // 0: not priced
-  int64_t memory = 0;  // bytes of a device of the fullest stage
+  int64_t memory = 0;  // bytes that the program allocates on a device of the fullest stage
+  int64_t needed = 0;  // bytes that the device must have
   int64_t host = 0;    // bytes of the fullest host
   int64_t row = 0;     // of an option: see number_rows()
 };
@@ -23,6 +24,7 @@ void visit_fields(FieldsOf<TrainingCandidate> auto& candidate, const auto& visit
   visit("devices", candidate.config.devices());
   visit("seconds", candidate.seconds);
   visit("memory", candidate.memory);
+  visit("needed", candidate.needed);
   visit("host", candidate.host);
   visit("row", candidate.row);
 }

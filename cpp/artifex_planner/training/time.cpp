@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "artifex_planner/training/buffers.h"
 #include "artifex_planner/training/model.h"
+#include "artifex_planner/training/selective.h"
 
 namespace artifex_devices::planner {
 
@@ -150,14 +152,21 @@ StageSlot StepPricer::slot(const TrainingConfig& config, const StageLayers& laye
     repeated.add(passes_.layers[0][0], part * to_real(layers.dense));
     repeated.add(passes_.layers[1][0], part * to_real(layers.with_experts));
     result.backward += add_pass(result.time, config, repeated, true);
-  } else if (config.recompute == Recompute::kSelective && !config.flash_attention) {
+  } else if (config.recompute == Recompute::kSelective) {
     for (const size_t kind : {size_t{0}, size_t{1}}) {
       const double count = to_real(kind == 0 ? layers.dense : layers.with_experts);
-      repeated.attention += count * passes_.layers[kind][0].attention;
-      repeated.scores += count * passes_.layers[kind][0].scores;
+      const PassSeconds& once = passes_.layers[kind][0];
+      if (!config.flash_attention) {
+        repeated.attention += count * once.attention;
+        repeated.scores += count * once.scores;
+      }
+      if (recomputes_products(config) && count > 0) {
+        repeated.products += count * recomputed_products(model_, static_cast<LayerKind>(kind)) * once.products;
+        repeated.elementwise += count * once.elementwise;
+      }
     }
-    result.time[TimePart::kRecompute] += repeated.attention;
-    result.backward += repeated.attention;
+    result.time[TimePart::kRecompute] += repeated.compute();
+    result.backward += repeated.compute();
   }
   result.sends = 2 * send;
   const HiddenSeconds sends = hide(send, overlap(config, Traffic::kPipeline), result.forward);
@@ -218,7 +227,8 @@ StageWork StepPricer::work(const TrainingConfig& config, int64_t stage) {
 HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot) {
   const LocalParameters parameters = stage_parameters(model_, config, layers);
   const double messages = std::max(1.0, to_real(layers.total()));
-  const double repeats = config.zero >= 2 ? to_real(config.microbatches()) : 1;
+  const bool is_once = config.zero < 2 || holds_gathered(config);  // a step, not for each microbatch
+  const double repeats = is_once ? 1 : to_real(config.microbatches());
   double reduce = 0;
   double gather = 0;
   const auto seconds = [&](CollectiveOp op, double bytes, int64_t devices, int64_t stride) {
@@ -234,12 +244,13 @@ HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& 
     }
     reduce += messages * repeats * seconds(CollectiveOp::kReduceScatter, gradients, shards, stride);
     reduce += messages * seconds(CollectiveOp::kAllReduce, gradients / to_real(shards), replicas, stride * shards);
-    const double times = config.zero == 3 ? 2 * to_real(config.microbatches()) : 1;
+    const double times = config.zero == 3 && !is_once ? 2 * to_real(config.microbatches()) : 1;
     gather += messages * times * seconds(CollectiveOp::kAllGather, values, shards, stride);
   };
   const int64_t all = config.context * config.data;
   const LocalParameters::Bytes gradients = parameters.bytes(config.gradient_bytes);
-  const LocalParameters::Bytes values = parameters.bytes(config.parameter_bytes);
+  const LocalParameters::Bytes values =
+      parameters.bytes(config.zero == 3 ? gathered_bytes(config) : config.parameter_bytes);
   add(gradients.dense, values.dense, config.shards(), all / config.shards(), config.tensor);
   if (gradients.experts > 0) {
     const int64_t shards = config.expert_shards();
@@ -251,7 +262,7 @@ HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& 
   const double part = config.overlap[static_cast<size_t>(Traffic::kData)];
   const HiddenSeconds reduced = hide(reduce, part, repeats * slot.backward);
   const double passes =
-      config.zero == 3 ? to_real(config.microbatches()) * slot.total() - reduced.hidden : slot.forward;
+      config.zero == 3 && !is_once ? to_real(config.microbatches()) * slot.total() - reduced.hidden : slot.forward;
   const HiddenSeconds gathered = hide(gather, part, passes);
   return {reduced.exposed + gathered.exposed, reduced.hidden + gathered.hidden};
 }
@@ -288,7 +299,8 @@ HiddenSeconds StepPricer::offload(const TrainingConfig& config, const StageLayer
   }
   if (config.offload_activations) {
     const double in_flight = chunks_in_flight(config, stage) / to_real(config.chunks);
-    const double once = stage_activations(model_, config, layers, stage) / in_flight;
+    const double output = layers.has_head ? output_activations(model_, config) : 0;
+    const double once = (stage_activations(model_, config, layers, stage) - output) / in_flight;
     const HiddenSeconds each = hide(2 * once / rate, part, slot.total());
     const double m = to_real(config.microbatches());
     sum = {sum.exposed + m * each.exposed, sum.hidden + m * each.hidden};

@@ -35,7 +35,6 @@ def suggest(
     sequence: int,
     top: int = 5,
     max_tensor: int | None = None,
-    memory_headroom: float | None = None,
     device_counts: Iterable[int] | None = None,
     efficiency: Efficiency | None = None,
     max_axes: None = None,
@@ -53,7 +52,6 @@ def suggest(
     sequence: int | None = None,
     top: int = 5,
     max_tensor: int | None = None,
-    memory_headroom: float | None = None,
     device_counts: Iterable[int] | None = None,
     efficiency: Efficiency | None = None,
     max_axes: int | None = None,
@@ -83,8 +81,6 @@ def suggest(
         top: Number of options to return.
         max_tensor: For a training run, largest tensor parallelism; None means the devices of a node, at most 8 behind
             switches and 16 on a torus.
-        memory_headroom: For a training run, part of the memory of devices and hosts that stays free, for fragmentation
-            and buffers; None means 0.1.
         device_counts: For a training run, numbers of devices to compare. By default the best options use all devices of
             the cluster, and the Pareto front also considers half and a quarter.
         efficiency: For a training run, factors of the seconds, by default `Efficiency.of(cluster)`.
@@ -125,7 +121,7 @@ def suggest(
     name = "suggest"
     network = cluster_of(name, cluster)
     of_runs = {
-        "batch": batch, "sequence": sequence, "max_tensor": max_tensor, "memory_headroom": memory_headroom,
+        "batch": batch, "sequence": sequence, "max_tensor": max_tensor,
         "device_counts": device_counts, "efficiency": efficiency,
     }  # fmt: skip
     of_steps = {"max_axes": max_axes, "axes": axes}
@@ -142,6 +138,6 @@ def suggest(
     )
     return suggest_configs(
         shape, network, batch=batch, sequence=sequence, top=top, max_tensor=max_tensor,
-        memory_headroom=memory_headroom, device_counts=device_counts, efficiency=efficiency, progress=progress,
+        device_counts=device_counts, efficiency=efficiency, progress=progress,
         pinned=pinned,
     )  # fmt: skip

@@ -73,7 +73,7 @@ std::vector<Numbers> all_fitting(const Cluster& cluster, const Efficiency& effic
             config.offload_optimizer = has_host_states;
             config.offload_activations = has_host_activations;
             const TrainingPlan plan = plan_training(small_shape(), cluster, config, efficiency);
-            if (to_real(plan.memory) <= space.memory_limit) found.emplace_back(plan.expected.total(), plan.memory);
+            if (to_real(plan.needed()) <= space.memory_limit) found.emplace_back(plan.expected.total(), plan.needed());
           }
         });
       });
@@ -97,7 +97,7 @@ TEST(TrainingSearch, FindsTheBestOfAllCombinations) {
   // Each point of the front is a combination, and nothing that was planned alone is faster with as little memory.
   for (const TrainingCandidate& each : found.front) {
     const auto is_it = [&](const Numbers& other) {
-      return std::abs(std::get<0>(other) / each.seconds - 1) < 1e-12 && std::get<1>(other) == each.memory;
+      return std::abs(std::get<0>(other) / each.seconds - 1) < 1e-12 && std::get<1>(other) == each.needed;
     };
     EXPECT_TRUE(std::ranges::any_of(all, is_it)) << each.seconds;
   }
@@ -119,7 +119,7 @@ TEST(TrainingSearch, CandidatesThatDifferByNothingThatMattersShareARow) {
   const auto candidate = [](double seconds, int64_t memory, int64_t host, TrainingOptimizer optimizer) {
     TrainingConfig config;
     config.optimizer = optimizer;
-    return TrainingCandidate{config, seconds, memory, host};
+    return TrainingCandidate{config, seconds, memory, memory, host};
   };
   constexpr TrainingOptimizer kAdam = TrainingOptimizer::kAdam;
   std::vector<TrainingCandidate> candidates = {
@@ -173,14 +173,16 @@ TEST(TrainingSearch, OffloadsOnlyWhatDoesNotFitOtherwise) {
   space.recompute = {Recompute::kNone};
   space.top = 10;
   const auto offloaded = [&](double limit) {
-    space.memory_limit = limit;
+    TrainingConfig sixteen = space.base;
+    sixteen.data = 16;
+    space.memory_limit = to_real(needed_bytes(whole_bytes(limit), sixteen, training_hardware(*cluster)));
     std::vector<std::pair<bool, bool>> kinds;
     for (const TrainingCandidate& each : search_training(model, *cluster, space, efficiency, nullptr).options) {
       kinds.emplace_back(each.config.offload_optimizer, each.config.offload_activations);
     }
     return kinds;
   };
-  // States of 2, 4 and 12 bytes, activations of 24 layers and the logits.
+  // States of 2, 4 and 12 bytes, activations of 24 layers and the loss.
   const double states = 18 * static_cast<double>(model.parameters.total());
   const TrainingConfig config = [&] {
     TrainingConfig each = space.base;

@@ -78,7 +78,7 @@ CALLS = [
         "planner.suggest('llama-2-7b', nodes, batch=16, sequence=2048, progress=False)",
         [
             bad("planner.suggest('spam', nodes, batch=16, sequence=2048)", ValueError, "suggest:", "model"),
-            bad("planner.suggest('llama-2-7b', nodes, batch=16, sequence=2048, memory_headroom=1)", ValueError, "suggest:", "memory_headroom"),
+            bad("planner.suggest('llama-2-7b', nodes, batch=16, sequence=2048, loss='fuse')", ValueError, "TrainingConfig:", "loss"),
             bad("planner.suggest('llama-2-7b', nodes, batch=16, sequence=2048, spam=1)", ValueError, "suggest:", "spam"),
             bad("planner.suggest('llama-2-7b', nodes, batch=16, sequence=2048, device_counts=[])", ValueError, "suggest:", "device_counts"),
             bad("planner.suggest('llama-2-7b', nodes, batch=16, sequence=2048, sequence_parallel=False)", ValueError, "suggest:", "sequence_parallel", "leave it out"),

@@ -211,11 +211,11 @@ def test_a_search_is_that_of_python(capsys):
 
 
 def test_options_pin_fields_or_give_their_choices(capsys):
-    words = "--tensor 2,4 --zero 1 --recompute none,full --top 2 --max-tensor 4 --memory-headroom 0.2"
+    words = "--tensor 2,4 --zero 1 --recompute none,full --top 2 --max-tensor 4 --framework torch"
     document = document_of(capsys, *RUN, *words.split(), "--device-counts", "32,16", "--optimizer", "adam")
     found = suggest(
         "llama-2-7b", NODES, batch=256, sequence=4096, tensor=[2, 4], zero=1, recompute=["none", "full"], top=2,
-        max_tensor=4, memory_headroom=0.2, device_counts=[32, 16], optimizer="adam", progress=False,
+        max_tensor=4, framework="torch", device_counts=[32, 16], optimizer="adam", progress=False,
     )  # fmt: skip
     assert document == json.loads(found.to_json())
     assert document["space"]["choices"]["tensor"] == [2, 4]
@@ -454,14 +454,13 @@ def test_a_toml_file_is_a_model(tmp_path, capsys):
         ("--tensro 2", "unrecognized arguments: --tensro 2 (did you mean --tensor?)"),
         ("--tensor 1 --top 3", "--top needs a search; the options describe one configuration; add --search"),
         ("--zero 1 --max-tensor 3", "--max-tensor needs a search"),
-        ("--zero 1 --memory-headroom 0.2", "--memory-headroom needs a search"),
         ("--zero 1 --device-counts 8", "--device-counts needs a search"),
         ("--search --data 4", "--data is for one configuration, and the options leave a choice; leave out --search"),
         (
             "--measured-step 1",
             "--measured-step is for one configuration, and the options leave a choice; describe it",
         ),
-        ("--memory-headroom 1", "memory_headroom is 1.0; expected 0 to below 1"),
+        ("--loss fuse", "'fuse' is not one of them (did you mean fused?)"),
         ("--device-counts 64", "device_counts is 64"),
         ("--top 1001", "top is 1001"),
         ("--picture memory", "--picture chooses the picture of one configuration; it needs --svg FILE"),

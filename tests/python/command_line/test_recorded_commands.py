@@ -206,7 +206,7 @@ COMMANDS = {
     "searches_of_training": [
         f"plan llama-2-7b {RUN} --quiet",
         f"plan llama-2-7b {RUN} --quiet --top 2 --max-tensor 2 --zero 1,3 --device-counts 32,8",
-        f"plan llama-2-7b {RUN} --quiet --top 1 --memory-headroom 0.5 --code megatron",
+        f"plan llama-2-7b {RUN} --quiet --top 1 --framework megatron --code megatron",
         "plan llama-3-70b --batch 64 --sequence 8192 --cluster 'dgx h100' --quiet",
         "plan llama-3-70b --batch 64 --sequence 8192 --cluster 'dgx h100' --quiet --code mesh",
         "plan small.toml --batch 8 --sequence 2048 --cluster 'tpu v5e 2x2' --quiet --top 2",
@@ -215,7 +215,6 @@ COMMANDS = {
         "plan small.toml --batch 8 --sequence 128 --cluster lab.toml --quiet --top 2 --microbatch 1,2",
         f"plan llama-2-7b {RUN} --search --quiet --tensor 8 --pipeline 1 --microbatch 4 --zero 3 --device-counts 32",
         f"plan llama-2-7b {RUN} --quiet --max-tensor 0",
-        f"plan llama-2-7b {RUN} --quiet --memory-headroom 1",
         f"plan llama-2-7b {RUN} --quiet --device-counts 64",
         f"plan llama-2-7b {RUN} --search --quiet --tensor 3",
     ],

@@ -82,7 +82,7 @@ def test_the_short_help_of_a_training_plan_names_groups_of_options(capsys, monke
         main(["plan", "MODEL", "--help"])
     text = capsys.readouterr().out
     assert "usage: artifex_devices plan MODEL --cluster TEXT --batch N --sequence N [options]\n" in text
-    assert "  search                --search, --top, --max-tensor, --memory-headroom, ...\n" in text
+    assert "  search                --search, --top, --max-tensor, --device-counts, ...\n" in text
     assert "--zero-shards" not in text
     with pytest.raises(SystemExit):
         main(["plan", "MODEL", "--help-all"])

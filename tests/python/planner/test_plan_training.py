@@ -25,13 +25,13 @@ def plan(**values):
     return plan_training(SMALL, NODES, config)
 
 
-def test_llama_405b_is_expressed_as_published_and_fits():
+def test_llama_405b_is_expressed_as_published_and_is_close():
     config = TrainingConfig(batch=2048, sequence=8192, tensor=8, sequence_parallel=True, pipeline=16, zero=1)
     found = plan_training("llama-3.1-405b", cluster.dgx("h100", nodes=2048), config, measured=10.0)
     assert (found.config.data, found.microbatches, found.devices) == (128, 16, 16384)
     assert [stage.layers for stage in found.stages] == [7, *[8] * 14, 7]
     assert found.bubble_fraction == 15 / 16
-    assert found.fits
+    assert (found.fits, found.close) == (False, True)
     assert found.roofline.total < found.seconds
     assert found.model_flops == pytest.approx(6 * 403.7e9 * 2**24 + 12 * 126 * 16384 * 8192 * 2**24, rel=1e-3)
     assert "measured" in str(found)

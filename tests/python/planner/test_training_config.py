@@ -56,13 +56,16 @@ def test_switches_are_bools(name):
         ("schedule", ["1f1b", "gpipe", "interleaved"]),
         ("recompute", ["none", "selective", "full"]),
         ("optimizer", ["adamw-fp32-master", "adam", "adafactor", "muon", "sgd"]),
+        ("framework", ["torch", "maxtext", "megatron"]),
+        ("loss", ["plain", "chunked", "fused"]),
         ("dtype", ["bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8"]),
     ],
 )
 def test_choices(name, values):
     for value in values:
         assert getattr(config(**{name: value}), name) == value
-    for value in ("other", None, 1):
+    default = [None] * (name not in ("optimizer", "loss", "framework"))  # elsewhere None is not a value
+    for value in ("other", 1, *default):
         with pytest.raises(ValueError, match=f"TrainingConfig: {name} is {value!r}"):
             config(**{name: value})
 
@@ -78,7 +81,7 @@ def test_choices(name, values):
         ({"expert_capacity": float("inf")}, "expert_capacity is inf"),
         ({"recompute_layers": -1}, "recompute_layers is -1"),
         ({"parameter_dtype": "text"}, "parameter_dtype is 'text'"),
-        ({"gradient_dtype": None}, "gradient_dtype is None"),
+        ({"activation_dtype": None}, "activation_dtype is None"),
         ({"activation_dtype": "bfloat17"}, "activation_dtype is 'bfloat17'.*bfloat16"),
         (
             {"parameter_dtypes": {"emb": "int8"}},

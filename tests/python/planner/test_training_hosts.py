@@ -107,7 +107,7 @@ def test_searches_leave_out_what_does_not_fit_on_the_host():
     values = {"batch": 16, "sequence": 2048, "progress": False, "pipeline": 1, "tensor": 1, "context": 1}
     values |= {"zero": 1, "zero_shards": None, "microbatch": 1, "recompute": "none", "device_counts": [8]}
     pinned = {**values, "offload_optimizer": True, "offload_activations": False}
-    limit = 16 * HELD / 0.9
+    limit = 16 * HELD
     assert suggest(SMALL, node(limit + 1), **pinned).options
     short = suggest(SMALL, node(limit - 1), **pinned)
     assert not short.options
@@ -115,7 +115,7 @@ def test_searches_leave_out_what_does_not_fit_on_the_host():
     assert short.nearest[0].config.offload_optimizer
     free = suggest(SMALL, node(limit - 1), **{**pinned, "offload_optimizer": [False, True]})
     assert [choice.config.offload_optimizer for choice in free.options] == [False]
-    assert "1.8 TiB of a host [S26]" in suggest(SMALL, node(), **pinned).details()
+    assert "2.0 TiB of a host [S26]" in suggest(SMALL, node(), **pinned).details()
     unknown = suggest(SMALL, cluster.gpus("h100", chips_per_node=4), **{**pinned, "device_counts": [4]})
     assert "a host's memory is not known" in unknown.details()
 

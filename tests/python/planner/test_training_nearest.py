@@ -58,10 +58,10 @@ WIDER = {"sequence_parallel": True}
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ({}, [{"zero": 1}, {"pipeline": 2}, {"offload_optimizer": True}, {"tensor": 2, **WIDER}]),
+        ({}, [{"zero": 1}, {"pipeline": 4}, {"offload_optimizer": True}, {"tensor": 2, **WIDER}]),
         (
             {"zero": 1, "microbatch": 2, "flash_attention": False},
-            [{"context": 4}, {"tensor": 2, **WIDER}, {"recompute": "selective"}, {"offload_activations": True}],
+            [{"context": 4}, {"tensor": 2, **WIDER}, {"recompute": "full"}, {"offload_activations": True}],
         ),
         (
             {"zero": 1, "microbatch": 8, "flash_attention": False},
@@ -69,7 +69,7 @@ WIDER = {"sequence_parallel": True}
         ),
         (
             {"pipeline": 4, "schedule": "gpipe"},
-            [{"schedule": "1f1b"}, {"recompute": "full"}, {"offload_activations": True}],
+            [{"schedule": "1f1b"}, {"offload_activations": True}],
         ),
     ],
 )

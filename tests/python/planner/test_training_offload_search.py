@@ -7,6 +7,7 @@ import json
 import pytest
 from artifex_devices import cluster, models
 from artifex_devices.planner import TrainingConfig, plan_training, suggest
+from artifex_devices.planner.training import space
 
 SMALL = models.TransformerShape("small", 8, 1024, 4096, 16, 16, 64, 32000)
 NODE = cluster.dgx("h100")
@@ -44,24 +45,24 @@ def test_the_best_is_that_of_all_plans():
     assert found.best.plan.seconds == pytest.approx(min(plan.seconds for plan in plans))
 
 
-def test_what_does_not_fit_is_offloaded():
-    values = {"zero": 0, "context": 1, "recompute": "none"}
+def test_what_does_not_fit_is_offloaded(monkeypatch):
+    values = {"zero": 0, "context": 1, "recompute": "none", "loss": "fused"}
     plain, states, both = (
-        plan_training(SMALL, NODE, TrainingConfig(batch=16, sequence=4096, **offloads))
+        plan_training(SMALL, NODE, TrainingConfig(batch=16, sequence=4096, loss="fused", **offloads))
         for offloads in ({}, {"offload_optimizer": True}, {"offload_optimizer": True, "offload_activations": True})
     )
 
-    def offloaded(memory):
-        headroom = 1 - (memory + 1) / NODE.parts["memory_bytes"][0]
-        found = search(memory_headroom=headroom, top=10, **values)
+    def offloaded(available):
+        monkeypatch.setattr(space, "_memory", lambda _: float(available))
+        found = search(top=10, **values)
         return [(each.config.offload_optimizer, each.config.offload_activations) for each in found.options]
 
-    assert offloaded(plain.memory) == [(False, False)]
+    assert offloaded(plain.needed) == [(False, False)]
     activations_alone = plain.memory - plain.stages[0].activations + both.stages[0].activations
     assert both.memory < states.memory < activations_alone < plain.memory
-    assert offloaded(states.memory) == [(True, False)]
-    assert offloaded(both.memory) == [(True, True)]
-    assert offloaded(both.memory - 2) == []
+    assert offloaded(states.needed) == [(True, False)]
+    assert offloaded(both.needed) == [(True, True)]
+    assert offloaded(both.needed - 1) == []
 
 
 def test_offloading_can_be_pinned_and_is_named():

@@ -33,11 +33,11 @@ def test_units_keep_their_first_input_and_compute_all_of_their_layers_again(unit
 
 
 def test_layers_are_computed_again_in_the_place_of_the_output():
-    first, last = plan(DEEP, pipeline=2).stages
-    output = 2 * INPUT + 2048 * 32000 * 4  # inputs of the last norm and of the output's product, and the logits
+    first, last = plan(DEEP, pipeline=2, loss="fused").stages
+    output = 2 * INPUT + 2048 * 32000 * 2  # inputs of the last norm and of the output's product, and the loss
     assert last.activations - first.activations == output - 8 * INPUT  # one microbatch in flight instead of two
     assert (first.working < output, last.working) == (True, 0)
-    large = {"microbatch": 2, "recompute_method": "uniform", "recompute_layers": 8}
+    large = {"loss": "fused", "microbatch": 2, "recompute_method": "uniform", "recompute_layers": 8}
     first, last = plan(DEEP, pipeline=2, **large).stages
     assert last.working == first.working - 2 * output > 0
 
@@ -95,6 +95,7 @@ def test_a_unit_has_a_layer():
 
 def searched(**values):
     pinned = {"tensor": 1, "context": 1, "pipeline": 1, "chunks": 1, "zero": 0, "microbatch": 1, "recompute": "full"}
+    pinned["loss"] = "fused"
     found = suggest(
         SMALL, NODE, batch=16, sequence=2048, top=50, device_counts=[8], progress=False, **{**pinned, **values}
     )

@@ -31,7 +31,7 @@ CHOSEN_BY_SEARCH = (
     "zero_shards", "expert", "expert_tensor", "microbatch", "recompute", "recompute_layers", "offload_optimizer",
     "offload_activations",
 )  # fmt: skip
-SEARCH_ONLY = ("top", "max_tensor", "memory_headroom", "device_counts")
+SEARCH_ONLY = ("top", "max_tensor", "device_counts")
 ONE_ONLY = ("data", "measured_step")
 
 PICTURES = ("waterfall", "memory", "schedule")
@@ -131,7 +131,6 @@ def add_model(actions: Any, run_action: Callable[..., int]) -> None:
     search("--top", type=console.count_of, metavar="N", help="number of options to show (default: 5)")
     inside = "largest tensor parallelism (default: the devices of a node, 8 behind switches, 16 on a torus)"
     search("--max-tensor", type=console.count_of, metavar="N", help=inside)
-    search("--memory-headroom", type=_number, metavar="X", help="fraction of the memory to leave free (default: 0.1)")
     counts = "numbers of devices for the Pareto front (default: all, half and a quarter, in whole nodes)"
     search("--device-counts", type=_listed(console.count_of), metavar="N,...", help=counts)
     search("--quiet", action="store_true", help="do not show progress on standard error")
@@ -201,6 +200,11 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     spread("--expert-padding", action="store_true", default=None, help=padded)
     step = parser.add_argument_group("step").add_argument
     step("--microbatch", type=counts, metavar="N", help="sequences that a replica computes at once (default: 1)")
+    programs = "program whose defaults are planned: torch, maxtext or megatron (default: what needs most memory)"
+    step("--framework", type=_one_of("torch", "maxtext", "megatron"), metavar="KIND", help=programs)
+    losses = "plain, chunked or fused (default: the framework's)"
+    step("--loss", type=_one_of("plain", "chunked", "fused"), metavar="KIND", help=losses)
+    step("--loss-chunks", type=console.count_of, metavar="N", help="chunks of the chunked loss (default: 8)")
     again = "activations to recompute: none (default), selective or full"
     step("--recompute", type=_listed(_one_of(*_RECOMPUTES)), help=again, metavar="KIND")
     blocks = "recompute some layers of each stage (block, default) or all layers in units (uniform)"
@@ -211,12 +215,13 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     step(
         "--optimizer",
         type=_listed(_one_of(*optimizers)),
-        help=f"{optimizers[0]} (default), {', '.join(optimizers[1:])}",
+        help=f"{', '.join(optimizers)} (default: the framework's)",
         metavar="KIND",
     )
     formats = ("bfloat16", "float16", "float32", "tensorfloat32", "float8", "int8")
     step("--dtype", type=_one_of(*formats), help="dtype of products (default: bfloat16)", metavar="KIND")
-    for kind, default in (("parameter", "bfloat16"), ("gradient", "float32"), ("activation", "bfloat16")):
+    framework = "the framework's"
+    for kind, default in (("parameter", framework), ("gradient", framework), ("activation", "bfloat16")):
         step(f"--{kind}-dtype", metavar="DTYPE", help=f"dtype of {kind}s (default: {default})")
     for kind in ("parameter", "gradient"):
         own = f"dtypes of some {kind}s: embedding=bfloat16,norm=float32; kinds: {', '.join(_TENSOR_KINDS)}"

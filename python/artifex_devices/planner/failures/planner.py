@@ -126,7 +126,7 @@ def plan_failures(
 def _checkpoint_bytes(plan: TrainingPlan) -> int:
     """Returns the bytes of parameters and optimizer state."""
     config = plan.config
-    each = itemsize_of(_OPERATION, "parameter_dtype", config.parameter_dtype) + _STATE_BYTES[config.optimizer]
+    each = itemsize_of(_OPERATION, "parameter_dtype", config.parameter_dtype) + _STATE_BYTES[str(config.optimizer)]
     return ceil(plan.model.parameters.total * each)
 
 

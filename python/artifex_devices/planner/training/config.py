@@ -15,6 +15,7 @@ from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.public_path import public
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.plain_numbers import plain
+from artifex_devices.planner.training.frameworks import FRAMEWORKS, LOSSES, defaults_of
 from artifex_devices.planner.training.tensor_dtypes import bytes_by_kind, checked_dtypes, itemsize_of
 
 SCHEDULES = ("1f1b", "gpipe", "interleaved")
@@ -27,9 +28,20 @@ ATTENTION_KERNELS = ("native", "flash2")
 TRAFFIC = ("tensor", "context", "expert", "pipeline", "data", "offload")
 # Values of the context and the pipeline are for the ring and 1F1B. Pickles have this order.
 _OVERLAP = {"tensor": 0.0, "context": 1.0, "expert": 0.0, "pipeline": 0.0, "data": 1.0, "offload": 1.0}
-_COUNTS = ("tensor", "context", "pipeline", "expert", "chunks", "microbatch", "batch", "sequence")
+_COUNTS = ("tensor", "context", "pipeline", "expert", "chunks", "microbatch", "batch", "sequence", "loss_chunks")
 _OPTIONAL_COUNTS = ("data", "zero_shards", "expert_tensor")
 _MAPPINGS = ("overlap", "parameter_dtypes", "gradient_dtypes")
+# Fields that the first pickles of version 0.1.0 lack.
+_LATER_FIELDS = {
+    "sharp": False,
+    "parameter_scale": 0.0,
+    "attention_kernel": None,
+    "context_balanced": None,
+    "compiled": True,
+    "framework": None,
+    "loss": "plain",
+    "loss_chunks": 8,
+}
 
 
 @public("artifex_devices.planner")
@@ -64,15 +76,26 @@ class TrainingConfig:
         expert_padding: Whether each expert computes and is sent as many tokens as its capacity, some of them empty
             (GShard, arXiv:2006.16668).
         microbatch: Number of sequences that a replica computes at once.
-        recompute: Activations that are computed again: "none", "selective" (scores of attention) or "full" (layers).
+        framework: Program whose defaults and memory are planned: "torch" (PyTorch with FSDP2, as in TorchTitan),
+            "maxtext" or "megatron" (Megatron-LM, NeMo). It determines the default optimizer, loss and dtypes of
+            parameters and gradients. None means the defaults that need most memory.
+        loss: How the loss is computed, by default as the framework does it: "plain" holds 12 bytes for each logit
+            beside the logits (PyTorch's cross_entropy), "chunked" the same for one chunk of the tokens, "fused" the
+            logits alone, over which a kernel writes their gradient.
+        loss_chunks: Chunks of the chunked loss; TorchTitan and torchtune use 8.
+        recompute: Activations that are computed again: "none", "selective" (scores of attention; for "torch" half of
+            the products, as in TorchTitan) or "full" (layers).
         recompute_method: For "full", "block" computes some layers of each stage again, "uniform" all layers in units
             whose inputs are kept; as in Megatron-LM.
         recompute_layers: For "block", number of layers in each stage that are computed again, None means all; for
             "uniform", number of layers in a unit, None means 1.
         optimizer: "adamw-fp32-master" (12 bytes for each parameter), "adam" (8), "adafactor" (4, and 8 for norms),
-            "muon" (8, and 12 for embedding, head and norms, which AdamW updates) or "sgd" (0).
-        parameter_dtype: Dtype of parameters.
-        gradient_dtype: Dtype of gradients, also while they are reduced.
+            "muon" (8, and 12 for embedding, head and norms, which AdamW updates) or "sgd" (0). None means the
+            framework's: "adam" for "torch" and "maxtext", otherwise "adamw-fp32-master".
+        parameter_dtype: Dtype of parameters. None means the framework's: float32 for "torch" and "maxtext", otherwise
+            bfloat16.
+        gradient_dtype: Dtype of gradients, also while they are reduced. None means the framework's: bfloat16 for
+            "megatron", otherwise float32.
         activation_dtype: Dtype of activations.
         dtype: Number format of products: "bfloat16", "float16", "float32", "tensorfloat32", "float8" or "int8".
         flash_attention: Whether attention is one kernel that stores no scores.
@@ -130,12 +153,15 @@ class TrainingConfig:
     expert_capacity: float | None = None
     expert_padding: bool = False
     microbatch: int = 1
+    framework: str | None = None
+    loss: str | None = None
+    loss_chunks: int = 8
     recompute: str = "none"
     recompute_method: str = "block"
     recompute_layers: int | None = None
-    optimizer: str = "adamw-fp32-master"
-    parameter_dtype: DTypeLike | None = "bfloat16"
-    gradient_dtype: DTypeLike | None = "float32"
+    optimizer: str | None = None
+    parameter_dtype: DTypeLike | None = None
+    gradient_dtype: DTypeLike | None = None
     activation_dtype: DTypeLike | None = "bfloat16"
     dtype: str = "bfloat16"
     flash_attention: bool = True
@@ -156,6 +182,11 @@ class TrainingConfig:
         name = "TrainingConfig"
         for each in fields(self):
             object.__setattr__(self, each.name, plain(getattr(self, each.name)))
+        if self.framework is not None:
+            check_choice(name, "framework", self.framework, tuple(FRAMEWORKS))
+        for key, value in defaults_of(self.framework).items():
+            if getattr(self, key) is None:
+                object.__setattr__(self, key, value)
         for key in _COUNTS:
             check_int(name, key, getattr(self, key), minimum=1, maximum=2**31)
         for key in _OPTIONAL_COUNTS:
@@ -182,6 +213,7 @@ class TrainingConfig:
             ("recompute", RECOMPUTES),
             ("recompute_method", RECOMPUTE_METHODS),
             ("optimizer", OPTIMIZERS),
+            ("loss", LOSSES),
             ("dtype", FORMATS),
         ):
             check_choice(name, key, getattr(self, key), choices)
@@ -200,6 +232,7 @@ class TrainingConfig:
         """Returns the same with some values changed.
 
         With another schedule or context method, an overlap that is usual for the old one becomes that of the new one.
+        With another framework, the same holds for its optimizer, loss and dtypes.
 
         Args:
             **values: New values by name.
@@ -218,7 +251,9 @@ class TrainingConfig:
                 expected=f"some of {', '.join(names)}",
                 fix="correct them",
             )
-        fields_: dict[str, Any] = {"overlap": self._unusual_overlap(), **values}
+        usual = defaults_of(self.framework) if "framework" in values else {}
+        kept = dict.fromkeys(key for key, value in usual.items() if str(getattr(self, key)) == value)
+        fields_: dict[str, Any] = {"overlap": self._unusual_overlap(), **kept, **values}
         return replace(self, **fields_)
 
     @property
@@ -284,6 +319,7 @@ class TrainingConfig:
             ),
             "gradient_bytes": bytes_by_kind(operation, "gradient", self.gradient_dtype, self.gradient_dtypes),
             "activation_bytes": itemsize_of(operation, "activation", self.activation_dtype),
+            "framework": self.framework or "any",
             "data": devices // others if self.data is None else self.data,
             "attention_kernel": self._attention_kernel,
             "context_balanced": (
@@ -296,13 +332,9 @@ class TrainingConfig:
         return {**vars(self), **{name: dict(getattr(self, name)) for name in _MAPPINGS}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # The first pickles of version 0.1.0 have none of the last seven fields.
         vars(self).update(state, **{name: MappingProxyType(dict(state.get(name, {}))) for name in _MAPPINGS})
-        vars(self).setdefault("sharp", False)
-        vars(self).setdefault("parameter_scale", 0.0)
-        vars(self).setdefault("attention_kernel", None)
-        vars(self).setdefault("context_balanced", None)
-        vars(self).setdefault("compiled", True)
+        for key, value in _LATER_FIELDS.items():
+            vars(self).setdefault(key, value)
 
     def __hash__(self) -> int:
         return hash(tuple((key, value) for key, value in vars(self).items() if key not in _MAPPINGS))

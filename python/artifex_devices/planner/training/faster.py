@@ -22,22 +22,21 @@ class FasterChange(NamedTuple):
 
     changes: dict[str, object]
     memory: int
+    needed: int
     seconds: float
     saved: float
 
 
-def faster_changes(
-    plan: Plan, memory_limit: float | None = None, others: Iterable[TrainingConfig] = ()
-) -> tuple[FasterChange, ...]:
+def faster_changes(plan: Plan, others: Iterable[TrainingConfig] = ()) -> tuple[FasterChange, ...]:
     """Returns the changes that save most seconds, the best one first; none for a plan that does not fit.
 
-    Each changes one setting to its next smaller or larger value or to another kind, fits into `memory_limit` bytes of a
-    device, and saves a hundredth of the step at least. The seconds are of a plan with the change. Products in float8
-    are tried with the settings of `others` too.
+    Each changes one setting to its next smaller or larger value or to another kind, fits in memory, and saves
+    a hundredth of the step at least. The seconds are of a plan with the change. Products in float8 are tried with the
+    settings of `others` too.
     """
     if not plan.fits:
         return ()
-    found = [best for choices in _changes(plan, others) if (best := _fastest(plan, choices, memory_limit)) is not None]
+    found = [best for choices in _changes(plan, others) if (best := _fastest(plan, choices)) is not None]
     most = _LEAST_SAVED * plan.seconds
     helpful = sorted((each for each in found if each.saved >= most), key=lambda each: each.seconds)
     return tuple(helpful[:_MOST])
@@ -70,18 +69,18 @@ def _largest(seconds: TrainingSeconds) -> list[tuple[str, float]]:
     return sorted(seconds.parts.items(), key=lambda part: -part[1])[:2]
 
 
-def _fastest(plan: Plan, choices: Iterator[dict[str, Any]], memory_limit: float | None) -> FasterChange | None:
+def _fastest(plan: Plan, choices: Iterator[dict[str, Any]]) -> FasterChange | None:
     best: FasterChange | None = None
     for choice in choices:
         try:
             found = plan._with_config(plan.config.replaced(data=None, **choice))
         except ValueError:  # the change does not suit the model, the batch or the cluster
             continue
-        if not found.fits or (memory_limit is not None and found.memory > memory_limit):
+        if not found.fits:
             continue
         if best is None or found.seconds < best.seconds:
             changed = changes(plan.config, found.config)
-            best = FasterChange(changed, found.memory, found.seconds, plan.seconds - found.seconds)
+            best = FasterChange(changed, found.memory, found.needed, found.seconds, plan.seconds - found.seconds)
     return best
 
 

@@ -11,6 +11,7 @@ from artifex_devices._core import Cluster
 from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.config import RECOMPUTES, TrainingConfig
 from artifex_devices.planner.training.efficiency import Efficiency
+from artifex_devices.planner.training.frameworks import LOSSES
 from artifex_devices.planner.training.space import SEARCHED, find_configs, largest_tensor
 from artifex_devices.planner.training.spelling import Spelling, changes
 from artifex_devices.planner.training.values import TrainingStage
@@ -60,6 +61,10 @@ class Plan(Protocol):
         """Bytes of a device of the fullest stage."""
 
     @property
+    def needed(self) -> int:
+        """Bytes that a device must have."""
+
+    @property
     def seconds(self) -> float:
         """Expected seconds of a step."""
 
@@ -79,14 +84,19 @@ class NearestFits(NamedTuple):
     def content(self, config: TrainingConfig) -> list[dict[str, Any]]:
         """Returns what each plan changes in a configuration, with its bytes and expected seconds."""
         return [
-            {"changes": changes(config, plan.config), "memory": plan.memory, "seconds": plan.seconds}
+            {
+                "changes": changes(config, plan.config),
+                "memory": plan.memory,
+                "needed": plan.needed,
+                "seconds": plan.seconds,
+            }
             for plan in self.plans
         ]
 
     def facts(self, plan: Plan, spell: Spelling) -> list[tuple[str, str]]:
         """Formats them for a plan that may not fit."""
         texts = [
-            f"{spell(found['changes'])}: {bytes_text(found['memory'])}, {seconds_text(found['seconds'])} (model)"
+            f"{spell(found['changes'])}: {bytes_text(found['needed'])}, {seconds_text(found['seconds'])} (model)"
             for found in self.content(plan.config)
         ]
         texts += (way_text(way, spell) for way in self.ways_out)
@@ -116,7 +126,7 @@ def nearest_fits(plan: Plan) -> NearestFits:
     kept["overlap"] = config._unusual_overlap()
     searched = find_configs(
         plan.model, plan.cluster, plan.efficiency, kept, batch=config.batch, sequence=config.sequence, top=3,
-        headroom=0.0, device_counts=[plan.devices],
+        device_counts=[plan.devices],
     )  # fmt: skip
     usual = {name: getattr(config, name) for name in ("attention_kernel", "context_balanced")}
     options = tuple(plan._with_config(chosen.replaced(**usual)) for chosen, _ in searched.options)
@@ -143,6 +153,7 @@ def _single_changes(plan: Plan) -> Iterator[Iterator[dict[str, object]]]:
         yield iter([{"recompute_layers": None}])
     if config.recompute == "full" and config.recompute_method == "block":
         yield ({"recompute_method": "uniform", "recompute_layers": each} for each in (2, 4))
+    yield ({"loss": each} for each in LOSSES[LOSSES.index(str(config.loss)) + 1 :])
     yield ({"zero": each} for each in range(config.zero + 1, 4))
     if config.zero_shards is not None:
         yield iter([{"zero_shards": None}])

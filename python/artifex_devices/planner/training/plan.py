@@ -33,7 +33,14 @@ from artifex_devices.planner.training.text import (
     ways_text,
 )
 from artifex_devices.planner.training.values import TrainingSeconds, TrainingStage
-from artifex_devices.planner.training.waterfall import WATERFALL_HEAD, hidden_text, memory_text, waterfall_rows
+from artifex_devices.planner.training.waterfall import (
+    WATERFALL_HEAD,
+    fits_text,
+    hidden_text,
+    margin_text,
+    memory_text,
+    waterfall_rows,
+)
 
 
 @public("artifex_devices.planner")
@@ -56,8 +63,11 @@ class TrainingPlan(Report):
         executed_flops: The same with recomputation.
         peak_flops: FLOP/s of a device in the configured format.
         bubble_fraction: Bubble over the work of a pipeline with equal stages: (stages - 1) / (chunks x microbatches).
-        memory: Bytes of a device of the fullest stage.
+        memory: Bytes that the program allocates on a device of the fullest stage.
+        reserved: Bytes that its allocator takes for them: 1.08 times as many for PyTorch's caching allocator.
+        runtime: Further bytes of that device: the CUDA context and the buffers of communicators, or the TPU's runtime.
         available: Bytes of memory of a device.
+        close: Whether the needed bytes are within 10 % of the available ones, which is the error of the memory model.
         host_memory: Bytes that are offloaded to the fullest host.
         host_available: Bytes of memory of a host, or None if nothing is offloaded or the size is unknown.
     """
@@ -77,17 +87,27 @@ class TrainingPlan(Report):
     peak_flops: float
     bubble_fraction: float
     memory: int
+    reserved: int
+    runtime: int
     available: int
+    close: bool
     host_memory: int
     host_available: int | None
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(with_model(state))
+        # The first pickles of version 0.1.0 lack the fields of the margin.
+        margin = {"reserved": state["memory"], "runtime": 0, "close": False}
+        vars(self).update({**margin, **with_model(state)})
+
+    @property
+    def needed(self) -> int:
+        """Bytes that a device must have: the reserved ones and those of the runtime."""
+        return self.reserved + self.runtime
 
     @property
     def fits(self) -> bool:
-        """Whether all stages fit in the memory of a device and of a host, where that is known."""
-        return self.memory <= self.available and self._fits_on_hosts
+        """Whether a device has the needed bytes, and a host the offloaded ones, where its memory is known."""
+        return self.needed <= self.available and self._fits_on_hosts
 
     @property
     def _fits_on_hosts(self) -> bool:
@@ -206,11 +226,11 @@ class TrainingPlan(Report):
         return Summary(title, self._facts(), WATERFALL_HEAD, rows, below, self._details())
 
     def _facts(self) -> list[tuple[str, str]]:
-        fullest = max(self.stages, key=lambda stage: stage.total)
+        config, fullest = self.config, max(self.stages, key=lambda stage: stage.total)
         expected = f"{seconds_text(self.seconds)} expected (model), {self.mfu:.1%} MFU"
         bound = f"{seconds_text(self.roofline.total)} is a bound, at published rates (table)"
-        memory = f"{bytes_text(self.memory)} of {bytes_text(self.available)} on a device of stage"
-        fits = "fits" if self.memory <= self.available else "does not fit"
+        memory = f"{bytes_text(self.needed)} of {bytes_text(self.available)} on a device of stage"
+        fits = fits_text(self.needed, self.available, close=self.close)
         measured = []
         if self.measured is not None:
             text = f"{seconds_text(self.measured)}, {self.utilization(self.measured):.1%} MFU"
@@ -219,10 +239,11 @@ class TrainingPlan(Report):
             ("step", f"{expected}, {count_text(self.tokens_per_second)} tokens/s; {bound}"),
             *measured,
             ("memory", f"{memory} {self.stages.index(fullest)}: {fits}"),
-            ("", memory_text(fullest)),
+            ("", f"{memory_text(fullest)}; {config.loss} loss"),
+            ("", margin_text(self.memory, self.reserved, self.runtime)),
             *host_facts(self.host_memory, self.host_available),
-            ("spread", ways_text(self.config)),
-            ("batch", batch_text(self.config, self.microbatches)),
+            ("spread", ways_text(config)),
+            ("batch", batch_text(config, self.microbatches)),
         ]
 
     def _details(self) -> list[tuple[str, str]]:
@@ -250,7 +271,10 @@ class TrainingPlan(Report):
             "devices": self.devices,
             "config": config_content(self.config),
             "microbatches": self.microbatches,
-            "memory": {"bytes": self.memory, "available": self.available, "fits": self.fits},
+            "memory": {
+                "bytes": self.memory,
+                **picked(self, "reserved", "runtime", "needed", "available", "fits", "close"),
+            },
             "host_memory": {"bytes": self.host_memory, "available": self.host_available},
             "fits_with": nearest.content(self.config),
             "ways_out": [dict(way) for way in nearest.ways_out],

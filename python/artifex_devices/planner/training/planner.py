@@ -60,7 +60,7 @@ def plan_training(
         ...     "llama-3.1-405b", "2048 x dgx h100", batch=2048, sequence=8192, tensor=8, sequence_parallel=True,
         ...     pipeline=16, zero=1,
         ... )
-        >>> plan.config.data, plan.microbatches, [stage.layers for stage in plan.stages][:3], plan.fits
+        >>> plan.config.data, plan.microbatches, [stage.layers for stage in plan.stages][:3], plan.close
         (128, 16, [7, 8, 8], True)
     """
     shape, network = shape_of(_OPERATION, model), cluster_of(_OPERATION, cluster)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from artifex_devices._base.checks import check_bool, check_int, check_number
+from artifex_devices._base.checks import check_bool, check_int
 from artifex_devices._core import Cluster
 from artifex_devices.planner.arguments import check_given
 from artifex_devices.planner.shape import TransformerShape
@@ -28,7 +28,6 @@ def suggest_configs(
     sequence: Any,
     top: int,
     max_tensor: int | None,
-    memory_headroom: float | None,
     device_counts: Iterable[int] | None,
     efficiency: Efficiency | None,
     progress: bool,
@@ -39,12 +38,9 @@ def suggest_configs(
     check_given(name, batch, sequence)
     factors = checked_efficiency(name, efficiency, cluster)
     count = check_int(name, "top", top, minimum=1, maximum=1000)
-    headroom = 0.1 if memory_headroom is None else check_number(name, "memory_headroom", memory_headroom, minimum=0)
-    if headroom >= 1:
-        raise ValueError(f"{name}: memory_headroom is {headroom}; expected 0 to below 1; write 0.1 for a tenth")
     check_bool(name, "progress", progress)
     found = find_configs(
-        model, cluster, factors, pinned, batch=batch, sequence=sequence, top=count, headroom=headroom,
+        model, cluster, factors, pinned, batch=batch, sequence=sequence, top=count,
         max_tensor=max_tensor, device_counts=device_counts, progress=bool(progress),
     )  # fmt: skip
 
@@ -63,11 +59,11 @@ def _front(choices: Iterable[TrainingChoice]) -> tuple[TrainingChoice, ...]:
     """
 
     def numbers(each: TrainingChoice) -> tuple[float, float, int]:
-        return (each.plan.seconds, each.plan.memory, each.plan.devices)
+        return (each.plan.seconds, each.plan.needed, each.plan.devices)
 
     kept: list[TrainingChoice] = []
     for each in sorted(choices, key=numbers):
         own = numbers(each)
-        if not any(other.plan.devices <= own[2] and 0.95 * other.plan.memory <= own[1] for other in kept):
+        if not any(other.plan.devices <= own[2] and 0.95 * other.plan.needed <= own[1] for other in kept):
             kept.append(each)
     return tuple(kept)

@@ -38,7 +38,7 @@ class TrainingSpace:
     Attributes:
         choices: Values of each searched field.
         max_tensor: Largest tensor parallelism.
-        memory_limit: Bytes of a device that may be used.
+        memory_limit: Bytes of memory of a device.
         combinations: Number of combinations.
         consistent: Combinations that fit the model, the batch and the cluster.
         too_large: Consistent combinations that do not fit in memory.
@@ -83,7 +83,6 @@ def find_configs(
     batch: int,
     sequence: int,
     top: int,
-    headroom: float,
     max_tensor: int | None = None,
     device_counts: Iterable[int] | None = None,
     progress: bool = False,
@@ -96,7 +95,7 @@ def find_configs(
     overlap = pinned.get("overlap", {})
     most = largest_tensor(cluster, max_tensor)
     counts = _device_counts(cluster, device_counts)
-    limit = (1 - headroom) * _memory(cluster)
+    limit = _memory(cluster)
     is_uniform = config.recompute_method == "uniform"
     plain_schedule = "1f1b" if config.schedule == "interleaved" else config.schedule  # of stages of one chunk
     space: dict[str, Any] = {
@@ -105,7 +104,7 @@ def find_configs(
         "recompute_layers": choices.pop("recompute_layers", list(_UNITS) if is_uniform else []),
         "interleaved_overlap": config.replaced(schedule="interleaved", overlap=overlap).overlap["pipeline"],
         "memory_limit": limit,
-        "host_limit": (1 - headroom) * _host_memory(cluster),
+        "host_limit": _host_memory(cluster),
         "top": max(top, min(_TRIED * top, _MOST_TRIED)),
         **_choices(shape, cluster, config, most, choices),
         "devices": [cluster.device_count],
@@ -175,6 +174,8 @@ def _pinned(
     rest = {}
     for key, given in pinned.items():
         value = plain(given)
+        if key == "optimizer" and value is None:  # the framework's
+            continue
         if key not in (*SEARCHED, "recompute_layers"):
             rest[key] = value
         elif isinstance(value, (int, str)) or value is None:

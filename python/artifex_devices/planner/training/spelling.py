@@ -24,10 +24,12 @@ def changes(before: TrainingConfig, after: TrainingConfig) -> dict[str, object]:
 
 
 def settings(config: TrainingConfig) -> dict[str, object]:
-    """Returns the fields of a configuration that differ from the defaults, without batch and sequence."""
+    """Returns the fields of a configuration that differ from the framework's defaults, without batch and sequence."""
     overlap = config._unusual_overlap()
-    found = changes(TrainingConfig(batch=config.batch, sequence=config.sequence), config)
-    return {**found, **({"overlap": overlap} if overlap else {})}
+    usual = TrainingConfig(batch=config.batch, sequence=config.sequence, framework=config.framework)
+    program = {} if config.framework is None else {"framework": config.framework}
+    found = changes(usual, config)
+    return {**program, **found, **({"overlap": overlap} if overlap else {})}
 
 
 def arguments_text(values: Mapping[str, object]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from artifex_devices._base.text import bytes_text, seconds_text, shortened
 from artifex_devices.planner.training.choice import TrainingChoice
 from artifex_devices.planner.training.config import TrainingConfig
+from artifex_devices.planner.training.frameworks import defaults_of
 from artifex_devices.planner.training.plan import TrainingPlan
 from artifex_devices.planner.training.spelling import Spelling, changes
 from artifex_devices.planner.training.text import offloaded_text, recomputed_text
@@ -15,7 +16,8 @@ from artifex_devices.planner.training.text import offloaded_text, recomputed_tex
 TABLE_HEAD = ("", "memory", "expected", "bound", "MFU", "settings")
 SETTINGS_TEXT = (
     "TP, CP, PP, EP: devices for tensor, context, pipeline (x chunks) and expert parallelism, 1 where it is left out; "
-    "micro: sequences of a microbatch; data parallelism is the rest of the devices"
+    "micro: sequences of a microbatch; data parallelism is the rest of the devices; memory: what a device must have, "
+    "close within 10 % of what it has"
 )
 _SHOWN_SAME = 1
 
@@ -41,7 +43,8 @@ def _cells(plan: TrainingPlan) -> tuple[str, ...]:
     if plan.devices < plan.cluster.device_count:
         settings += f", on {plan.devices} devices"
     bound = seconds_text(plan.roofline.total, 3)
-    return (bytes_text(plan.memory), seconds_text(plan.seconds), bound, f"{plan.mfu:.1%}", settings)
+    memory = f"{bytes_text(plan.needed)}{' close' if plan.close else ''}"
+    return (memory, seconds_text(plan.seconds), bound, f"{plan.mfu:.1%}", settings)
 
 
 def settings_text(config: TrainingConfig) -> str:
@@ -61,8 +64,8 @@ def settings_text(config: TrainingConfig) -> str:
         texts.append(f"micro {config.microbatch}")
     if config.recompute != "none":
         texts.append(f"recompute {recomputed_text(config).removeprefix('full, ')}")
-    if config.optimizer != TrainingConfig.optimizer:
-        texts.append(config.optimizer)
+    if config.optimizer != defaults_of(config.framework)["optimizer"]:
+        texts.append(str(config.optimizer))
     offloaded = offloaded_text(config)
     if offloaded != "nothing":
         texts.append(f"offload {offloaded}")

@@ -27,3 +27,19 @@ def hidden_text(seconds: TrainingSeconds) -> str:
 def memory_text(stage: TrainingStage) -> str:
     """Formats the bytes of a device by kind."""
     return ", ".join(f"{name} {bytes_text(getattr(stage, name))}" for name in MEMORY_PARTS if getattr(stage, name))
+
+
+def fits_text(needed: int, available: int, *, close: bool) -> str:
+    """Formats whether a plan fits: "fits", "fits, but is close (within 10 %, the error of the model)"."""
+    text = "fits" if needed <= available else "does not fit"
+    return f"{text}, but is close (within 10 %, the error of the model)" if close else text
+
+
+def margin_text(memory: int, reserved: int, runtime: int) -> str:
+    """Formats the parts of the needed bytes: "50.0 GiB allocated, 5.0 GiB cached by the allocator"."""
+    parts = [f"{bytes_text(memory)} allocated"]
+    if reserved > memory:
+        parts.append(f"{bytes_text(reserved - memory)} cached by the allocator")
+    if runtime:
+        parts.append(f"{bytes_text(runtime)} for the runtime and communicators")
+    return ", ".join(parts)

@@ -228,7 +228,7 @@ def _numbers(plan: TrainingPlan) -> Settings:
         "hardware": "tpu" if on_tpu else "gpu",
         "attention": flash if config.flash_attention else "dot_product",
         **({} if on_tpu else {"max_segments_per_seq": 32}),  # of packed documents, as in its configs/gpu
-        "opt_type": optimizers.get(config.optimizer, "adamw"),
+        "opt_type": optimizers.get(str(config.optimizer), "adamw"),
         "dtype": config.dtype if config.dtype in ("float16", "float32") else "bfloat16",
         "weight_dtype": "float32",
         "grad_dtype": str(config.gradient_dtype),
