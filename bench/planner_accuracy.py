@@ -9,7 +9,7 @@ the rows of published.py in python/artifex_devices/planner/training and in pytho
 Example:
     python bench/planner_accuracy.py            # write
     python bench/planner_accuracy.py --check    # status 1 if a committed file differs from the data
-    python bench/planner_accuracy.py --factors  # print the rows of cpp/artifex_planner/training/efficiency.cpp
+    python bench/planner_accuracy.py --factors  # print the rows of cpp/artifex_planner/cost/efficiency.cpp
 """
 
 from __future__ import annotations

@@ -16,12 +16,12 @@ namespace {
 using planner::PlannedReshardStep;
 using planner::PlannedStrategy;
 
-/// Seconds of all steps; nothing where those of one are not known.
-std::optional<double> seconds_of(const PlannedStrategy& plan) {
+/// A cost of all steps in seconds; nothing where the seconds of one step are not known.
+std::optional<double> seconds_of(const PlannedStrategy& plan, planner::TransferCost planner::TransferPrice::* cost) {
   double seconds = 0;
   for (const PlannedReshardStep& step : plan.steps) {
     if (!step.price) return std::nullopt;
-    seconds += step.price->seconds();
+    seconds += ((*step.price).*cost).seconds();
   }
   return seconds;
 }
@@ -31,7 +31,7 @@ std::vector<std::string> picture_lines(const PlannedStrategy& plan) {
   for (const PlannedReshardStep& step : plan.steps) {
     lines.push_back(step.text);
     lines.push_back(fmt::format("{} into the busiest{}", bytes_text(step.busiest_bytes),
-                                step.price ? ", " + seconds_text(step.price->seconds()) : ""));
+                                step.price ? ", " + seconds_text(step.price->expected.seconds()) : ""));
   }
   if (lines.empty()) lines.emplace_back("nothing to do");
   return lines;
@@ -64,6 +64,7 @@ JsonObject reshard_answer(const Question& question) {
   const auto destination = NamedSharding::make(mesh, spec_of(question.text("to_spec")));
   const planner::PlannedReshard planned =
       planner::plan_reshard(shape, itemsize(dtype), *source, *destination, {.cluster = cluster});
+  constexpr auto kExpected = &planner::TransferPrice::expected;
   const std::string title = fmt::format("reshard of {} {}: {} -> {}, {} devices", to_string(shape), name(dtype),
                                         source->spec().to_string(), destination->spec().to_string(), mesh->size());
   JsonObject answer;
@@ -72,9 +73,10 @@ JsonObject reshard_answer(const Question& question) {
       .add("spec", source->spec().to_string())
       .add("to_spec", destination->spec().to_string())
       .add("plan", planned.plan)
-      .add("seconds", seconds_of(planned.plan))
+      .add("seconds", seconds_of(planned.plan, kExpected))
+      .add("bound", seconds_of(planned.plan, &planner::TransferPrice::bound))
       .add("other", planned.other)
-      .add("other_seconds", planned.other ? seconds_of(*planned.other) : std::nullopt)
+      .add("other_seconds", planned.other ? seconds_of(*planned.other, kExpected) : std::nullopt)
       .add("why_no_other", planned.why_no_other)
       .add("lower_bound", planned.lower_bound)
       .add("xla_gathers", planned.xla_gathers);

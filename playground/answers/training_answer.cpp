@@ -4,7 +4,7 @@
 #include "artifex_devices/base/seconds_text.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/render/bar_charts.h"
-#include "artifex_planner/training/efficiency.h"
+#include "artifex_planner/cost/efficiency.h"
 #include "artifex_planner/training/plan.h"
 #include "devices.h"
 

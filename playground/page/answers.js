@@ -57,14 +57,14 @@ const reshardElements = (question, answer) => {
   const { plan, other, seconds } = answer;
   const missing = plan.steps.map((step) => step.why_no_estimate).find((why) => why) ?? "";
   const source = seconds === null ? `No seconds: ${missing}.`
-    : `Seconds: model, with published rates: ${ratesText(answer.rates ?? [])}. No strategy can be faster than ${secondsText(answer.lower_bound.estimate_seconds ?? 0)}.`;
+    : `Expected seconds: model; its error is not known. Bound: ${secondsText(answer.bound)} at published rates, ${ratesText(answer.rates ?? [])}. No strategy can be faster than ${secondsText(answer.lower_bound.estimate_seconds ?? 0)}.`;
   const otherTime = answer.other_seconds === null ? "" : `, ${secondsText(answer.other_seconds)}`;
   return [
     element("p", { class: "lead" }, plan.steps.length === 0 ? "Nothing to send: every device has its part."
       : seconds === null || !other ? `${STRATEGIES[plan.way]}: ${bytesText(plan.bytes_received)} are sent.`
       : `${STRATEGIES[plan.way]} are faster here: ${bytesText(plan.bytes_received)} are sent.`),
     element("dl", { class: "facts" },
-      fact("seconds", seconds === null ? "not known" : secondsText(seconds), seconds === null ? "" : "model, published rates"),
+      fact("seconds", seconds === null ? "not known" : secondsText(seconds), seconds === null ? "" : `expected; bound ${secondsText(answer.bound)}`),
       fact("bytes that all receive", bytesText(plan.bytes_received), `at least ${bytesText(answer.lower_bound.total_bytes)}`),
       fact("busiest device receives", bytesText(plan.steps.reduce((sum, step) => sum + step.busiest_bytes, 0)), `at least ${bytesText(answer.lower_bound.busiest_bytes)}`),
       fact("memory of a device", bytesText(plan.peak_bytes), "at most, while it runs")),

@@ -239,6 +239,7 @@ def plan_collective(
     axes: collections.abc.Sequence[str],
     groups: collections.abc.Sequence[collections.abc.Sequence[int]],
     pairs: collections.abc.Sequence[tuple[int, int]],
+    efficiency: dict[str, typing.Any],
 ) -> dict[str, typing.Any]:
     """
     Returns a dict of the algorithms for one collective, fastest first, and of its lower bound.
@@ -264,6 +265,7 @@ def plan_reshard(
     cluster: artifex_devices._core.Cluster | None,
     memory_limit: int | None,
     strategy: str | None,
+    efficiency: dict[str, typing.Any] | None,
 ) -> dict[str, typing.Any]:
     """
     Returns a dict of the plan from one sharding to another, and of the plan by the other strategy.
@@ -275,6 +277,7 @@ def plan_step(
     mesh: artifex_devices._core.Mesh,
     axis_names: collections.abc.Sequence[str],
     rules: collections.abc.Sequence[int],
+    efficiency: dict[str, typing.Any],
 ) -> dict[str, typing.Any]:
     """
     Returns a dict of the work, memory and seconds of a step on each device of a mesh.
@@ -285,6 +288,7 @@ def plan_step(
         mesh: Mesh of the cluster's devices.
         axis_names: Names of the mesh axes.
         rules: Mesh axes of each logical axis, one bit for each mesh axis.
+        efficiency: Factors of the expected seconds.
     """
 
 def plan_training(
@@ -386,6 +390,7 @@ def suggest_steps(
     sharded_axes: collections.abc.Sequence[int],
     overlaps: bool,
     top: int,
+    efficiency: dict[str, typing.Any],
     progress: collections.abc.Callable[[int], None] | None,
 ) -> dict[str, typing.Any]:
     """

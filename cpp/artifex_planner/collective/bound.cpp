@@ -121,7 +121,7 @@ CollectiveBound collective_bound(CollectiveOp op, double bytes, const Cluster& c
 }
 
 PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cluster& cluster,
-                         const std::vector<std::vector<int64_t>>& groups) {
+                         const std::vector<std::vector<int64_t>>& groups, const Efficiency& efficiency) {
   const auto size = static_cast<int64_t>(groups.front().size());
   check_pairs(pairs, size);
   check_groups(cluster, groups);
@@ -149,7 +149,7 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
       slices.add(message.to / cluster.devices_per_slice(), block_bytes);
     }
   }
-  const TransferCost price = price_messages(cluster, messages, "plan_collective").price;
+  result.price = price_messages(cluster, messages, efficiency, "plan_collective", block_bytes).price;
   if (!messages.empty()) result.bound.device_bytes = block_bytes;
   result.bound.chip_bytes = std::max(into_chips.most(), out_of_chips.most());
   std::vector<double>& by_chip = result.bound.bytes_by_chip = into_chips.bytes();
@@ -157,9 +157,7 @@ PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cl
   by_chip.resize(std::max(by_chip.size(), out.size()), 0);
   for (size_t chip = 0; chip < out.size(); ++chip) by_chip[chip] = std::max(by_chip[chip], out[chip]);
   result.bound.slice_bytes = slices.most();
-  result.cost = price;
-  if (messages.empty()) result.cost.algorithm = "none";
-  result.cost.transfer *= block_bytes;
+  if (messages.empty()) result.price.expected.algorithm = "none";
   return result;
 }
 

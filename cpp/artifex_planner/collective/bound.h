@@ -46,11 +46,12 @@ using PermutePairs = std::vector<std::pair<int64_t, int64_t>>;
 /// all groups at once, by price_messages. Throws InvalidArgument for positions outside the groups, positions that send
 /// or receive twice, groups of unequal size, devices that are not in the cluster, and more than 2^22 messages.
 struct PermuteCost {
-  TransferCost cost;
+  TransferPrice price;
   CollectiveBound bound;
 };
 PermuteCost permute_cost(double block_bytes, const PermutePairs& pairs, const Cluster& cluster,
-                         const std::vector<std::vector<int64_t>>& groups);
+                         const std::vector<std::vector<int64_t>>& groups,
+                         const Efficiency& efficiency = ideal_efficiency());
 
 /// Devices of each group of the cluster along some of its axes ("x", "y", "z"; "chip" where there is no torus;
 /// "slice"), in the order of the names, the last fastest; devices of one chip are adjacent. `by_id`:

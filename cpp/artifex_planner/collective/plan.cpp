@@ -24,7 +24,7 @@ CollectiveBytes collective_bytes(std::string_view op, double bytes, int64_t devi
 
 PlannedCollective plan_collective(std::string_view op, double bytes, const Cluster& cluster,
                                   const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups,
-                                  const PermutePairs& pairs) {
+                                  const PermutePairs& pairs, const Efficiency& efficiency) {
   const bool permutes = op == "permute";
   const auto known = kind_from_name<CollectiveOp>(op);
   if (!known && !permutes) {
@@ -46,14 +46,16 @@ PlannedCollective plan_collective(std::string_view op, double bytes, const Clust
   planned.groups = static_cast<int64_t>(groups.size());
   planned.bytes = collective_bytes(op, bytes, planned.devices);
   if (permutes) {
-    PermuteCost cost = permute_cost(bytes / static_cast<double>(planned.devices), pairs, cluster, groups);
-    planned.costs = {cost.cost};
+    PermuteCost cost = permute_cost(bytes / static_cast<double>(planned.devices), pairs, cluster, groups, efficiency);
+    planned.costs = {cost.price.expected};
+    planned.bound_seconds = cost.price.bound.seconds();
     planned.bound = std::move(cost.bound);
     planned.bytes.received = planned.bound.device_bytes;
   } else {
     std::vector<NodeGroup> placed;
     for (const auto& group : groups) placed.push_back(mesh_group(cluster, group, "plan_collective"));
-    planned.costs = slowest_costs(*known, bytes, placed);
+    planned.costs = slowest_costs(*known, bytes, placed, efficiency);
+    planned.bound_seconds = slowest_costs(*known, bytes, placed).front().seconds();
     planned.bound = collective_bound(*known, bytes, cluster, groups, alike);
   }
   try {

@@ -25,7 +25,8 @@ CollectiveBytes collective_bytes(std::string_view op, double bytes, int64_t devi
 struct PlannedCollective {
   int64_t devices = 1;  // in each group
   int64_t groups = 1;
-  std::vector<TransferCost> costs;  // of the slowest group, cheapest first
+  std::vector<TransferCost> costs;  // expected, of the slowest group, cheapest first
+  double bound_seconds = 0;         // of the cheapest at published rates
   CollectiveBytes bytes;
   CollectiveBound bound;
 };
@@ -42,6 +43,7 @@ void visit_fields(FieldsOf<PlannedCollective> auto& planned, const auto& visit) 
   visit("groups", planned.groups);
   visit("steps", std::vector<CollectiveAlgorithm>(planned.costs.begin(), planned.costs.end()));
   visit_fields(planned.bytes, visit);
+  visit("bound", planned.bound_seconds);
   visit("lower_bound", planned.bound);
 }
 
@@ -50,6 +52,6 @@ void visit_fields(FieldsOf<PlannedCollective> auto& planned, const auto& visit) 
 /// cluster; Unavailable for rates that are needed and not known.
 PlannedCollective plan_collective(std::string_view op, double bytes, const Cluster& cluster,
                                   const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups,
-                                  const PermutePairs& pairs);
+                                  const PermutePairs& pairs, const Efficiency& efficiency = ideal_efficiency());
 
 }  // namespace artifex_devices::planner

@@ -12,6 +12,9 @@ namespace artifex_devices::planner {
 namespace {
 
 constexpr std::string_view kCostOperation = "collective_costs";
+// Seconds; the model of NVIDIA/nccl, src/graph/tuning.cc, in its later versions.
+constexpr double kInSwitchLatency = 23e-6;
+constexpr int64_t kLeastInSwitch = 3;  // devices; NCCL reduces fewer by messages
 
 using Costs = std::vector<TransferCost>;
 
@@ -171,10 +174,16 @@ Costs switch_costs(CollectiveOp op, double bytes, const SwitchGroup& group) {
     case CollectiveOp::kAllGather:
     case CollectiveOp::kReduceScatter:
       return {{ring, "egress", after(n - 1), gather}, {doubling, "egress", after(rounds), gather}};
-    case CollectiveOp::kAllReduce:
-      return {{ring, "egress", after(2 * (n - 1)), 2 * gather},
-              {"recursive halving and doubling", "egress", after(2 * rounds), 2 * gather},
-              {doubling, "egress", after(rounds), rounds * whole}};
+    case CollectiveOp::kAllReduce: {
+      Costs costs = {{ring, "egress", after(2 * (n - 1)), 2 * gather},
+                     {"recursive halving and doubling", "egress", after(2 * rounds), 2 * gather},
+                     {doubling, "egress", after(rounds), rounds * whole}};
+      // Each device sends its array and the sum of its own part, and receives the other parts.
+      if (group.adds && group.devices >= kLeastInSwitch) {
+        costs.push_back({kSumsInSwitch, "egress", kInSwitchLatency, whole * (1 + 1 / n)});
+      }
+      return costs;
+    }
     case CollectiveOp::kAllToAll:
       return {{"direct", "egress", after(1), bytes * (n - 1) / (n * n * group.egress)},
               {"Bruck", "egress", after(rounds), whole / n * rounds / 2}};
@@ -207,7 +216,8 @@ Costs full_mesh_costs(CollectiveOp op, double bytes, const FullMeshGroup& group)
   return {};
 }
 
-Costs sorted(Costs costs) {
+Costs sorted(Costs costs, double bytes, const Efficiency& efficiency) {
+  for (TransferCost& cost : costs) cost = reached(cost, bytes, efficiency);
   std::ranges::stable_sort(costs, {}, &TransferCost::seconds);
   return costs;
 }
@@ -298,23 +308,27 @@ double received_bytes(CollectiveOp op, double bytes, int64_t devices) noexcept {
   return 0;
 }
 
-std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const LocalGroup& group) {
+std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const LocalGroup& group,
+                                           const Efficiency& efficiency) {
   check_bytes(bytes);
   check(group);
   if (devices_of(group) == 1) return {{"none", "nothing", 0, 0}};
-  if (const auto* torus = std::get_if<TorusGroup>(&group)) return sorted(torus_costs(op, bytes, *torus));
-  if (const auto* behind = std::get_if<SwitchGroup>(&group)) return sorted(switch_costs(op, bytes, *behind));
-  return sorted(full_mesh_costs(op, bytes, std::get<FullMeshGroup>(group)));
+  if (const auto* torus = std::get_if<TorusGroup>(&group))
+    return sorted(torus_costs(op, bytes, *torus), bytes, efficiency);
+  if (const auto* behind = std::get_if<SwitchGroup>(&group))
+    return sorted(switch_costs(op, bytes, *behind), bytes, efficiency);
+  return sorted(full_mesh_costs(op, bytes, std::get<FullMeshGroup>(group)), bytes, efficiency);
 }
 
-std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const NodeGroup& group) {
+std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const NodeGroup& group,
+                                           const Efficiency& efficiency) {
   check_count(group.nodes, "the number of nodes");
-  if (group.nodes == 1) return collective_costs(op, bytes, group.local);
+  if (group.nodes == 1) return collective_costs(op, bytes, group.local, efficiency);
   check_bytes(bytes);
   check(group.local);
   check_rate(group.egress, "the egress of a device into the network");
   check_latency(group.latency);
-  return sorted(hierarchy_costs(op, bytes, group));
+  return sorted(hierarchy_costs(op, bytes, group), bytes, efficiency);
 }
 
 }  // namespace artifex_devices::planner

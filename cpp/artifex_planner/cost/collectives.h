@@ -45,6 +45,7 @@ struct SwitchGroup {
   int64_t devices = 1;
   double egress = 0;  // bytes/s out of one device
   CollectiveLatency latency;
+  bool adds = false;  // the switches compute sums (NVLink SHARP)
 };
 
 /// Each pair of devices has a separate link.
@@ -73,10 +74,13 @@ int64_t devices_of(const NodeGroup& group) noexcept;
 double received_bytes(CollectiveOp op, double bytes, int64_t devices) noexcept;
 
 /// Every algorithm that the network allows, cheapest first; equals in the order of the guide's table. One device
-/// has one entry of 0 s named "none".
-/// Throws InvalidArgument for bytes below 0 or NaN, sizes below 1, and rates that are not above 0.
-/// Example: 4 devices on a line with links of 4.5e10 bytes/s gather 33.6e6 bytes in 3 x 8.4e6 / 4.5e10 = 560e-6 s.
-std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const LocalGroup& group);
-std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const NodeGroup& group);
+/// has one entry of 0 s named "none". Bytes flow at the part of the rates that messages of `bytes` reach by
+/// `efficiency`; by default at the published rates. Throws InvalidArgument for bytes below 0 or NaN, sizes below 1, and
+/// rates that are not above 0. Example: 4 devices on a line with links of 4.5e10 bytes/s gather 33.6e6 bytes in 3
+/// x 8.4e6 / 4.5e10 = 560e-6 s.
+std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const LocalGroup& group,
+                                           const Efficiency& efficiency = ideal_efficiency());
+std::vector<TransferCost> collective_costs(CollectiveOp op, double bytes, const NodeGroup& group,
+                                           const Efficiency& efficiency = ideal_efficiency());
 
 }  // namespace artifex_devices::planner

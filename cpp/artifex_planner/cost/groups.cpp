@@ -39,6 +39,11 @@ std::optional<ChipBox> box_of(const std::vector<int64_t>& chips, const std::vect
   return box;
 }
 
+/// Whether the switches of a node compute sums (NVLink SHARP), as the switches of NVLink 4 and 5 do.
+bool switches_add(const SliceNetwork& inside) {
+  return inside.kind == NetworkKind::kSwitch && (inside.link_kind == "NVLink 4" || inside.link_kind == "NVLink 5");
+}
+
 void check_devices(const Cluster& cluster, const std::vector<int64_t>& devices) {
   if (devices.empty()) throw_error("plan_collective: the group has no devices; expected 1 or more");
   std::vector<int64_t> sorted = devices;
@@ -99,7 +104,7 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
       }
       group.local = std::move(torus);
     } else if (inside.kind == NetworkKind::kSwitch) {
-      group.local = SwitchGroup{local_chips, rate, latency};
+      group.local = SwitchGroup{local_chips, rate, latency, switches_add(inside)};
     } else {
       group.local = FullMeshGroup{local_chips, rate, latency};
     }
@@ -122,13 +127,19 @@ NodeGroup mesh_group(const Cluster& cluster, const std::vector<int64_t>& devices
   return *std::move(placed);
 }
 
-std::vector<TransferCost> slowest_costs(CollectiveOp op, double bytes, std::span<const NodeGroup> groups) {
+std::vector<TransferCost> slowest_costs(CollectiveOp op, double bytes, std::span<const NodeGroup> groups,
+                                        const Efficiency& efficiency) {
   std::vector<TransferCost> slowest;
   for (const NodeGroup& group : groups) {
-    std::vector<TransferCost> costs = collective_costs(op, bytes, group);
+    std::vector<TransferCost> costs = collective_costs(op, bytes, group, efficiency);
     if (slowest.empty() || costs.front().seconds() > slowest.front().seconds()) slowest = std::move(costs);
   }
   return slowest;
+}
+
+TransferPrice price_collective(CollectiveOp op, double bytes, std::span<const NodeGroup> groups,
+                               const Efficiency& efficiency) {
+  return {slowest_costs(op, bytes, groups, efficiency).front(), slowest_costs(op, bytes, groups).front()};
 }
 
 }  // namespace artifex_devices::planner

@@ -22,7 +22,11 @@ std::optional<NodeGroup> placed_group(const Cluster& cluster, const std::vector<
 NodeGroup mesh_group(const Cluster& cluster, const std::vector<int64_t>& devices, std::string_view operation);
 
 /// Costs of a collective in the slowest of groups that work at once, cheapest algorithm first. Of equals the first
-/// group counts. There is at least one group.
-std::vector<TransferCost> slowest_costs(CollectiveOp op, double bytes, std::span<const NodeGroup> groups);
+/// group counts. There is at least one group. By default at published rates.
+std::vector<TransferCost> slowest_costs(CollectiveOp op, double bytes, std::span<const NodeGroup> groups,
+                                        const Efficiency& efficiency = ideal_efficiency());
+/// The cheapest algorithm, with its bound.
+TransferPrice price_collective(CollectiveOp op, double bytes, std::span<const NodeGroup> groups,
+                               const Efficiency& efficiency);
 
 }  // namespace artifex_devices::planner

@@ -42,6 +42,22 @@ void take_slower(TransferCost* price, double transfer, std::string_view limit) {
   price->limit = limit;
 }
 
+/// What messages wait for, at published rates.
+struct MessageLoads {
+  double inside = 0;   // bytes on the busiest link
+  double network = 0;  // bytes of the busiest host
+  TransferCost links{.algorithm = "all at once"};
+  TransferCost between{.algorithm = "all at once"};
+
+  TransferCost price(const Efficiency& efficiency) const {
+    TransferCost slower = reached(links, inside, efficiency);
+    const TransferCost other = reached(between, network, efficiency);
+    take_slower(&slower, other.transfer, other.limit);
+    slower.latency = std::max(slower.latency, other.latency);
+    return slower;
+  }
+};
+
 }  // namespace
 
 ClusterLink link_between(const Cluster& cluster, int64_t from, int64_t to) noexcept {
@@ -61,7 +77,7 @@ LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<DeviceMessage>
 }
 
 MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMessage>& messages,
-                             std::string_view operation) {
+                             const Efficiency& efficiency, std::string_view operation, double times) {
   const SliceNetwork& inside = cluster.inside();
   const int64_t per_chip = cluster.chip().devices_per_chip;
   const int64_t per_slice = cluster.chips_per_slice();
@@ -108,30 +124,32 @@ MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMes
       }
     }
   }
-  TransferCost& price = result.price;
-  price.algorithm = "all at once";
+  MessageLoads loads;
   if (result.bytes[static_cast<size_t>(ClusterLink::kInside)] > 0) {
     const double rate = cluster.link_bandwidth().value;
     double longest = 1;
     double most = chips.most();
-    for (const auto& [slice, loads] : tori) {
-      most = std::max(most, loads.most_bytes());
-      longest = std::max(longest, static_cast<double>(loads.longest_path()));
+    for (const auto& [slice, torus] : tori) {
+      most = std::max(most, torus.most_bytes());
+      longest = std::max(longest, static_cast<double>(torus.longest_path()));
     }
     for (const auto& [pair, bytes] : pairs) most = std::max(most, static_cast<double>(bytes));
-    take_slower(&price, most / rate, inside.kind == NetworkKind::kSwitch ? "egress" : "links");
-    price.latency = longest * cluster.link_latency().value;
+    loads.inside = most * times;
+    take_slower(&loads.links, loads.inside / rate, inside.kind == NetworkKind::kSwitch ? "egress" : "links");
+    loads.links.latency = longest * cluster.link_latency().value;
   }
   if (result.bytes[static_cast<size_t>(ClusterLink::kNetwork)] > 0) {
     const double rate = cluster.network_bandwidth().value * static_cast<double>(cluster.chips_per_host());
-    take_slower(&price, hosts.most() / rate, "network");
-    price.latency = std::max(price.latency, cluster.network_latency().value);
+    loads.network = hosts.most() * times;
+    take_slower(&loads.between, loads.network / rate, "network");
+    loads.between.latency = cluster.network_latency().value;
   }
+  result.price = {loads.price(efficiency), loads.price(ideal_efficiency())};
   return result;
 }
 
 void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages, bool from_device,
-                   TransferCost* price) {
+                   const Efficiency& efficiency, TransferPrice* price) {
   if (messages.empty()) return;
   if (!cluster.chip().host_bandwidth) {
     throw_error<Unavailable>(
@@ -145,7 +163,9 @@ void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& mes
     int64_t& chip = chips[(from_device ? each.from : each.to) / cluster.chip().devices_per_chip];
     most = std::max(most, static_cast<double>(chip += each.bytes));
   }
-  take_slower(price, most / cluster.chip().host_bandwidth->value, "host");
+  const double seconds = most / cluster.chip().host_bandwidth->value;
+  take_slower(&price->expected, seconds / efficiency[Factor::kHost], "host");
+  take_slower(&price->bound, seconds, "host");
 }
 
 double links_into(const Cluster& cluster, int64_t chip) noexcept {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "artifex_devices/cluster/cluster.h"
+#include "artifex_planner/cost/efficiency.h"
 #include "artifex_planner/cost/transfer_cost.h"
 
 namespace artifex_devices::planner {
@@ -29,22 +30,24 @@ using LinkBytes = std::array<int64_t, kClusterLinks>;  // by ClusterLink
 LinkBytes bytes_by_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages) noexcept;
 
 struct MessagesPrice {
-  TransferCost price;
+  TransferPrice price;
   LinkBytes bytes{};
 };
 
 /// Estimates the time of all messages at once. In a torus each takes its shortest path along x, then y, then z, and the
 /// busiest link counts. Behind switches the busiest chip counts, in a full mesh the busiest pair, and between slices
 /// the busiest host, because its chips share their parts of the network. Copies on one chip take no time in this model.
-/// Throws Unavailable for rates that are needed and not known, InvalidArgument for ids that are not devices, as errors
-/// of `operation`.
+/// Rates are the part that messages of as many bytes as the busiest link has reach by `efficiency`. Each message is
+/// sent with `times` its bytes. Throws Unavailable for rates that are needed and not known, InvalidArgument for ids
+/// that are not devices, as errors of `operation`.
 MessagesPrice price_messages(const Cluster& cluster, const std::vector<DeviceMessage>& messages,
-                             std::string_view operation = "plan_reshard");
+                             const Efficiency& efficiency = ideal_efficiency(),
+                             std::string_view operation = "plan_reshard", double times = 1);
 
 /// For transfers between device memory and host memory: all messages also cross the links between hosts and chips, on
 /// the side that `from_device` selects; the slower part counts. Throws Unavailable where their rate is not known.
 void add_host_link(const Cluster& cluster, const std::vector<DeviceMessage>& messages, bool from_device,
-                   TransferCost* price);
+                   const Efficiency& efficiency, TransferPrice* price);
 
 /// Links into a chip: in a torus a chip at the end of an axis that does not wrap has fewer.
 double links_into(const Cluster& cluster, int64_t chip) noexcept;

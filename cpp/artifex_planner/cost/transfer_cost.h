@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "artifex_planner/cost/efficiency.h"
 #include "artifex_planner/fields.h"
 
 namespace artifex_devices::planner {
@@ -22,5 +23,18 @@ void visit_fields(FieldsOf<TransferCost> auto& cost, const auto& visit) {
   visit("algorithm", cost.algorithm);
   visit("limit", cost.limit);
 }
+
+/// Name of the algorithm of all-reduces whose sums the switch of a node computes.
+inline constexpr std::string_view kSumsInSwitch = "sums in the switch";
+
+/// A cost at published rates, with the transfer at the part of the rate that messages of `bytes` reach. With `is_dispatch`
+/// links and network reach Factor::kDispatch, as in the exchange of experts' tokens.
+TransferCost reached(TransferCost cost, double bytes, const Efficiency& efficiency, bool is_dispatch = false) noexcept;
+
+/// The expected cost, and the one at published rates, which is a bound.
+struct TransferPrice {
+  TransferCost expected;
+  TransferCost bound;
+};
 
 }  // namespace artifex_devices::planner

@@ -7,7 +7,7 @@
 
 #include "artifex_planner/inference/config.h"
 #include "artifex_planner/kind_names.h"
-#include "artifex_planner/training/efficiency.h"
+#include "artifex_planner/cost/efficiency.h"
 #include "artifex_planner/training/links.h"
 #include "artifex_planner/training/memory.h"
 #include "artifex_planner/training/model.h"

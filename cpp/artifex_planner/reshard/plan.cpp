@@ -35,6 +35,7 @@ struct PlacedEnds {
   bool same_devices = false;
   int64_t itemsize = 1;
   const Cluster* cluster = nullptr;
+  const Efficiency* efficiency = nullptr;
 };
 
 void check_devices(const std::vector<int64_t>& devices, const Cluster& cluster) {
@@ -180,10 +181,11 @@ PlannedStrategy plan_collectives(const Dims& shape, const PlacedEnds& ends, std:
     if (ends.cluster != nullptr && step.move == ReshardMove::kPermute) {
       const std::vector<DeviceMessage> messages = permute_messages(*sequence, i, ends.devices_before);
       network += bytes_by_link(*ends.cluster, messages)[static_cast<size_t>(ClusterLink::kNetwork)];
-      set_price(planned, ends.cluster, [&] { return price_messages(*ends.cluster, messages).price; });
+      set_price(planned, ends.cluster, [&] { return price_messages(*ends.cluster, messages, *ends.efficiency).price; });
     } else {
       if (ends.cluster != nullptr) network += network_bytes(*ends.cluster, *sequence, i, ends.devices_before);
-      set_price(planned, ends.cluster, [&] { return price_step(*ends.cluster, *sequence, i, ends.devices_before); });
+      set_price(planned, ends.cluster,
+                [&] { return price_step(*ends.cluster, *sequence, i, ends.devices_before, *ends.efficiency); });
     }
     plan.bytes_received += totals.bytes;
     busiest += totals.most_bytes;
@@ -203,11 +205,11 @@ PlannedStrategy plan_collectives(const Dims& shape, const PlacedEnds& ends, std:
 
 /// Cost of all copies at the same time. Copies between device and host memory also use the links between hosts and
 /// chips.
-TransferCost price_copies(const PlacedEnds& ends, const std::vector<DeviceMessage>& messages) {
-  TransferCost price = price_messages(*ends.cluster, messages).price;
+TransferPrice price_copies(const PlacedEnds& ends, const std::vector<DeviceMessage>& messages) {
+  TransferPrice price = price_messages(*ends.cluster, messages, *ends.efficiency).price;
   const bool from_device = ends.from.memory_kind() == MemoryKind::kDevice;
   if (from_device != (ends.to.memory_kind() == MemoryKind::kDevice)) {
-    add_host_link(*ends.cluster, messages, from_device, &price);
+    add_host_link(*ends.cluster, messages, from_device, *ends.efficiency, &price);
   }
   return price;
 }
@@ -321,7 +323,7 @@ std::optional<double> seconds_of(const PlannedStrategy& plan) {
   double seconds = 0;
   for (const PlannedReshardStep& step : plan.steps) {
     if (!step.price) return {};
-    seconds += step.price->seconds();
+    seconds += step.price->expected.seconds();
   }
   return seconds;
 }
@@ -364,6 +366,9 @@ PlannedReshard plan_reshard(const Dims& shape, int64_t itemsize, const Sharding&
   }
   check_size(source, cluster);
   check_size(destination, cluster);
+  const Efficiency efficiency = request.efficiency   ? *request.efficiency
+                                : cluster != nullptr ? published_efficiency(*cluster)
+                                                     : ideal_efficiency();
   PlacedEnds ends{source,
                   destination,
                   source.domains(shape, kPlanReshard),
@@ -372,7 +377,8 @@ PlannedReshard plan_reshard(const Dims& shape, int64_t itemsize, const Sharding&
                   device_ids(destination),
                   false,
                   itemsize,
-                  cluster};
+                  cluster,
+                  &efficiency};
   ends.same_devices = ends.devices_before == ends.devices_after;
   if (cluster != nullptr) {
     check_devices(ends.devices_before, *cluster);

@@ -26,6 +26,7 @@ struct ReshardRequest {
   ClusterRef cluster = nullptr;                            // null: the cluster that the devices belong to, if any
   std::optional<int64_t> memory_limit = std::nullopt;      // bytes that a device may hold during the reshard
   std::optional<ReshardStrategy> strategy = std::nullopt;  // nothing: the faster one on a cluster, else direct copies
+  std::optional<Efficiency> efficiency = std::nullopt;     // nothing: the published factors of the cluster
 };
 
 /// One step, with its estimated cost or the reason why the cost is unknown.
@@ -37,7 +38,7 @@ struct PlannedReshardStep {
   int64_t busiest_bytes = 0;  // received by the busiest device
   int64_t shard_bytes = 0;    // of one device before the step
   int64_t shard_bytes_after = 0;
-  std::optional<TransferCost> price;
+  std::optional<TransferPrice> price;
   std::string why_no_price;
 };
 void visit_fields(FieldsOf<PlannedReshardStep> auto& step, const auto& visit) {
@@ -47,7 +48,8 @@ void visit_fields(FieldsOf<PlannedReshardStep> auto& step, const auto& visit) {
   visit("bytes_received", step.bytes_received);
   visit("busiest_bytes", step.busiest_bytes);
   visit("shard_bytes", std::pair(step.shard_bytes, step.shard_bytes_after));
-  visit("estimate", step.price);
+  visit("estimate", step.price ? std::optional(step.price->expected) : std::nullopt);
+  visit("bound", step.price ? std::optional(step.price->bound.seconds()) : std::nullopt);
   visit("why_no_estimate", step.why_no_price);
 }
 

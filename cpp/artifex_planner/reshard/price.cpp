@@ -67,24 +67,25 @@ std::vector<DeviceMessage> messages_of_permute(const TileGrid& before, const Til
   return messages;
 }
 
-TransferCost price_as_ring(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups,
-                           int64_t shard_bytes) {
+TransferPrice price_as_ring(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups,
+                            int64_t shard_bytes, const Efficiency& efficiency) {
   std::vector<DeviceMessage> messages;
   for (const auto& group : groups) {
     for (size_t i = 0; i < group.size(); ++i) {
       messages.push_back({group[i], group[(i + 1) % group.size()], shard_bytes});
     }
   }
-  TransferCost price = price_messages(cluster, messages).price;
   const auto rounds = static_cast<double>(groups.front().size() - 1);
-  price.latency *= rounds;
-  price.transfer *= rounds;
-  price.algorithm = "ring in the order of the mesh";
+  TransferPrice price = price_messages(cluster, messages, efficiency, "plan_reshard", rounds).price;
+  for (TransferCost* cost : {&price.expected, &price.bound}) {
+    cost->latency *= rounds;
+    cost->algorithm = "ring in the order of the mesh";
+  }
   return price;
 }
 
-TransferCost price_as_messages(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups,
-                               int64_t part_bytes) {
+TransferPrice price_as_messages(const Cluster& cluster, const std::vector<std::vector<int64_t>>& groups,
+                                int64_t part_bytes, const Efficiency& efficiency) {
   const auto size = static_cast<int64_t>(groups.front().size());
   if (static_cast<int64_t>(groups.size()) * size > kMostPricedMessages / size) {
     throw_error(
@@ -100,8 +101,8 @@ TransferCost price_as_messages(const Cluster& cluster, const std::vector<std::ve
       }
     }
   }
-  TransferCost price = price_messages(cluster, messages).price;
-  price.algorithm = "direct";
+  TransferPrice price = price_messages(cluster, messages, efficiency).price;
+  price.expected.algorithm = "direct";
   return price;
 }
 
@@ -112,17 +113,17 @@ std::vector<DeviceMessage> permute_messages(const ReshardSequence& sequence, siz
   return messages_of_permute(sequence.grids[step], sequence.grids[step + 1], sequence.steps[step].shard_bytes, devices);
 }
 
-TransferCost price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
-                        const std::vector<int64_t>& devices) {
+TransferPrice price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
+                         const std::vector<int64_t>& devices, const Efficiency& efficiency) {
   const ReshardStep& what = sequence.steps[step];
   const TileGrid& before = sequence.grids[step];
   if (static_cast<int64_t>(devices.size()) != before.positions()) {
     throw_error("plan_reshard: {} devices are given for {} positions; expected one each", devices.size(),
                 before.positions());
   }
-  if (what.move == ReshardMove::kSlice) return {.algorithm = "in place"};
+  if (what.move == ReshardMove::kSlice) return {{.algorithm = "in place"}, {}};
   if (what.move == ReshardMove::kPermute) {
-    return price_messages(cluster, permute_messages(sequence, step, devices)).price;
+    return price_messages(cluster, permute_messages(sequence, step, devices), efficiency).price;
   }
   const std::vector<PositionRange> ranges = ranges_of(sequence, what);
   const StepGroups groups = groups_of(ranges, devices, are_alike(cluster, ranges, devices));
@@ -135,12 +136,12 @@ TransferCost price_step(const Cluster& cluster, const ReshardSequence& sequence,
     std::optional<NodeGroup> placed = placed_group(cluster, group);
     if (!placed) {
       const auto all = groups.alike > 1 ? groups_of(ranges, devices, false).devices : groups.devices;
-      return gathers ? price_as_ring(cluster, all, what.shard_bytes)
-                     : price_as_messages(cluster, all, what.shard_bytes / what.group);
+      return gathers ? price_as_ring(cluster, all, what.shard_bytes, efficiency)
+                     : price_as_messages(cluster, all, what.shard_bytes / what.group, efficiency);
     }
     boxes.push_back(*std::move(placed));
   }
-  return slowest_costs(op, bytes, boxes).front();
+  return price_collective(op, bytes, boxes, efficiency);
 }
 
 int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, size_t step,

@@ -17,8 +17,8 @@ std::vector<DeviceMessage> permute_messages(const ReshardSequence& sequence, siz
 /// Estimates one step of a sequence whose positions are placed on `devices` (ids by position). Groups that are boxes
 /// use the formulas (the slowest group counts); for other groups, the messages of a ring in the order of the mesh
 /// count.
-TransferCost price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
-                        const std::vector<int64_t>& devices);
+TransferPrice price_step(const Cluster& cluster, const ReshardSequence& sequence, size_t step,
+                         const std::vector<int64_t>& devices, const Efficiency& efficiency = ideal_efficiency());
 
 /// Bytes of one step between slices. The group of a gather brings each shard into a slice once, and forwards it inside.
 int64_t network_bytes(const Cluster& cluster, const ReshardSequence& sequence, size_t step,

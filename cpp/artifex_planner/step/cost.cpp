@@ -24,8 +24,9 @@ const std::vector<NodeGroup>& groups_of(const StepNetwork& network, MeshAxes axe
 }
 
 /// The cheapest algorithm in the slowest group, for a collective of `bytes`.
-TransferCost cost_of(const StepCollective& collective, const StepNetwork& network, double bytes) {
-  return slowest_costs(collective.kind, bytes, groups_of(network, collective.axes)).front();
+TransferCost cost_of(const StepCollective& collective, const StepNetwork& network, double bytes,
+                     const Efficiency& efficiency = ideal_efficiency()) {
+  return slowest_costs(collective.kind, bytes, groups_of(network, collective.axes), efficiency).front();
 }
 
 /// A line: intercept + slope * scale.
@@ -127,8 +128,9 @@ StepBound StepSeconds::serial_bound() const noexcept {
   return memory > compute ? StepBound::kMemory : StepBound::kCompute;
 }
 
-TransferCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale) {
-  return cost_of(collective, network, collective.bytes.at(scale));
+TransferCost step_collective_cost(const StepCollective& collective, const StepNetwork& network,
+                                  const Efficiency& efficiency) {
+  return cost_of(collective, network, collective.bytes.at(1), efficiency);
 }
 
 StepSeconds step_seconds(const StepWork& work, const DeviceRates& hardware, const StepNetwork& network, double scale) {

@@ -15,7 +15,7 @@ enum class StepBound : uint8_t { kCompute, kMemory, kNetwork };
 template <>
 inline constexpr std::array<std::string_view, 3> kKindNames<StepBound>{"compute", "memory", "network"};
 
-/// Seconds of one step on each device.
+/// Seconds of one step on each device at published rates: bounds.
 struct StepSeconds {
   double compute = 0;  // FLOPs at the peak
   double memory = 0;   // bytes of operands, results and the update at the memory's bandwidth
@@ -34,7 +34,8 @@ struct StepSeconds {
 StepSeconds step_seconds(const StepWork& work, const DeviceRates& hardware, const StepNetwork& network,
                          double scale = 1);
 /// The cheapest algorithm of one collective in the slowest group, for one of its `count` repetitions.
-TransferCost step_collective_cost(const StepCollective& collective, const StepNetwork& network, double scale = 1);
+TransferCost step_collective_cost(const StepCollective& collective, const StepNetwork& network,
+                                  const Efficiency& efficiency);
 
 /// The batch from `begin` to `end` (scales; 0 to infinity) that `bound` limits.
 struct StepRegime {

@@ -290,6 +290,7 @@ StepOp operation_of(const OperationDescription& from, const std::vector<TensorDe
   op.kind = kind_of(from.kind)->kind;
   op.count = from.count;
   op.is_recomputed = from.is_recomputed;
+  op.is_causal = from.is_causal;
   op.output = numbers.at(from.output);
   const EinsumText einsum = *parse_einsum(from.einsum);
   std::map<std::string, int> letters;

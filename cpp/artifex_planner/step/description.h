@@ -44,6 +44,7 @@ struct OperationDescription {
   int64_t count = 1;
   std::string dtype = {};  // of a product; empty: that of its operands
   bool is_recomputed = false;
+  bool is_causal = false;
 };
 void visit_fields(FieldsOf<OperationDescription> auto& operation, const auto& visit) {
   visit("name", operation.name);
@@ -54,6 +55,7 @@ void visit_fields(FieldsOf<OperationDescription> auto& operation, const auto& vi
   visit("count", operation.count);
   visit("dtype", operation.dtype);
   visit("is_recomputed", operation.is_recomputed);
+  visit("is_causal", operation.is_causal);
 }
 
 struct OptimizerDescription {

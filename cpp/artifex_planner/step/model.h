@@ -50,6 +50,7 @@ struct StepOp {
   int64_t count = 1;
   MatmulFormat format = MatmulFormat::kBFloat16;
   bool is_recomputed = false;  // runs once more in the backward pass
+  bool is_causal = false;      // the kernel skips the half of a product that a causal mask hides
 };
 
 /// One step: forward, or forward, backward and update.

@@ -48,7 +48,8 @@ double largest_step_batch(const StepModel& model, const std::vector<int64_t>& me
 }
 
 PlannedStep plan_step(const StepModel& model, const Cluster& cluster, const ClusterMesh& mesh,
-                      const std::vector<std::string>& axis_names, const StepRules& rules) {
+                      const std::vector<std::string>& axis_names, const StepRules& rules,
+                      const Efficiency& efficiency) {
   const std::vector<std::string> wrong = step_mismatches(model, mesh.sizes, axis_names, rules);
   if (!wrong.empty()) {
     throw_error(
@@ -64,10 +65,16 @@ PlannedStep plan_step(const StepModel& model, const Cluster& cluster, const Clus
   }
   plan.hardware = device_rates(cluster, kPlanStep);
   const StepNetwork network = step_network(cluster, mesh.sizes, mesh.devices, used);
-  plan.seconds = step_seconds(plan.work, plan.hardware, network);
+  plan.expected = expected_step(plan.work, plan.hardware, network, efficiency);
+  plan.bound = step_seconds(plan.work, plan.hardware, network);
   plan.regimes = step_regimes(plan.work, plan.hardware, network, true);
   plan.serial_regimes = step_regimes(plan.work, plan.hardware, network, false);
-  for (const StepCollective& each : plan.work.collectives) plan.costs.push_back(step_collective_cost(each, network));
+  for (const StepCollective& each : plan.work.collectives) {
+    plan.costs.push_back(step_collective_cost(each, network, efficiency));
+  }
+  for (const StepProduct& each : plan.work.products) {
+    plan.product_seconds.push_back(expected_product_seconds(each, plan.hardware, efficiency));
+  }
   plan.largest_batch = largest_step_batch(model, mesh.sizes, rules, plan.work.memory, plan.hardware.memory_bytes);
   return plan;
 }

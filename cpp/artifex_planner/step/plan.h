@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "artifex_planner/step/cost.h"
+#include "artifex_planner/step/expected.h"
 
 namespace artifex_devices::planner {
 
@@ -20,11 +21,13 @@ struct ClusterMesh {
 struct PlannedStep {
   StepWork work;
   DeviceRates hardware;
-  StepSeconds seconds;
-  std::vector<StepRegime> regimes;
+  ExpectedStep expected;
+  StepSeconds bound;                // at published rates
+  std::vector<StepRegime> regimes;  // of the bound, whose seconds are piecewise linear in the batch
   std::vector<StepRegime> serial_regimes;
-  std::vector<TransferCost> costs;  // one time of each collective of `work`
-  double largest_batch = 0;         // that fits in memory and divides; infinity where nothing grows with the batch
+  std::vector<TransferCost> costs;      // expected, of one repetition of each collective of `work`
+  std::vector<double> product_seconds;  // expected, of each product of `work`
+  double largest_batch = 0;             // that fits in memory and divides; infinity where nothing grows with the batch
 
   double collective_seconds(size_t number) const noexcept {
     return costs[number].seconds() * static_cast<double>(work.collectives[number].count);
@@ -40,6 +43,6 @@ double largest_step_batch(const StepModel& model, const std::vector<int64_t>& me
 /// fit the model (all mismatches in one text) and where groups of the mesh are not boxes of the cluster; Unavailable
 /// for rates that are needed and not known.
 PlannedStep plan_step(const StepModel& model, const Cluster& cluster, const ClusterMesh& mesh,
-                      const std::vector<std::string>& axis_names, const StepRules& rules);
+                      const std::vector<std::string>& axis_names, const StepRules& rules, const Efficiency& efficiency);
 
 }  // namespace artifex_devices::planner

@@ -49,7 +49,9 @@ void visit_fields(FieldsOf<OfStep<StepProduct>> auto& product, const auto& visit
   visit("format", product.part.format);
   visit("flops", Amount{product.part.flops.at(1)});
   visit("bytes", Amount{product.part.bytes.at(1)});
-  visit("seconds", product.part.flops.at(1) / product.plan.hardware.peak(product.part.format));
+  visit("seconds",
+        product.plan.product_seconds[static_cast<size_t>(&product.part - product.plan.work.products.data())]);
+  visit("bound", product.part.flops.at(1) / product.plan.hardware.peak(product.part.format));
 }
 
 /// Axes of the mesh are bits.
@@ -59,7 +61,7 @@ void visit_fields(FieldsOf<OfStep<StepCollective>> auto& collective, const auto&
   visit("op", part.kind);
   visit("tensor", tensor.name);
   visit("is_gradient", part.is_gradient);
-  visit("is_parameter", tensor.role == StepRole::kParameter);
+  visit("is_parameter", part.is_parameter);
   visit("phase", part.pass);
   visit("operation", collective.model.ops[static_cast<size_t>(part.op)].name);
   visit("axes", part.axes);
@@ -89,9 +91,11 @@ void visit_fields(FieldsOf<OfStep<PlannedStep>> auto& step, const auto& visit) {
   visit("products", of_step(plan.work.products));
   visit("collectives", of_step(plan.work.collectives));
   visit("update_bytes", Amount{plan.work.update_bytes.at(1)});
-  visit("seconds", plan.seconds);
-  visit("bound", plan.seconds.overlapped_bound());
-  visit("serial_bound", plan.seconds.serial_bound());
+  visit("elementwise_bytes", Amount{plan.work.elementwise_bytes.at(1)});
+  visit("expected", plan.expected);
+  visit("roofline", plan.bound);
+  visit("limit", plan.bound.overlapped_bound());
+  visit("serial_limit", plan.bound.serial_bound());
   visit("regimes", of_step(plan.regimes));
   visit("serial_regimes", of_step(plan.serial_regimes));
 }

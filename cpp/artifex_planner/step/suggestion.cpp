@@ -89,10 +89,11 @@ using Rank = std::tuple<float, float, float, size_t, int>;
 
 class Search {
  public:
-  Search(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space,
+  Search(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space, const Efficiency& efficiency,
          const std::function<void(int64_t)>& progress)
       : model_(model),
         space_(space),
+        efficiency_(efficiency),
         progress_(progress),
         hardware_(device_rates(cluster, kSearchOperation)),
         choices_(model, space.shardable),
@@ -164,7 +165,7 @@ class Search {
         rules[static_cast<size_t>(std::countr_zero(rest))] |= MeshAxes{1} << axis;
       }
     }
-    StepWork work = step_work(model_, family.sizes, rules, kSearchOperation);
+    const StepWork work = step_work(model_, family.sizes, rules, kSearchOperation);
     const double memory = work.memory.at(1);
     const bool fits = memory <= static_cast<double>(hardware_.memory_bytes);
     const bool is_hopeless = cannot_lead(work, fits, memory);
@@ -180,13 +181,13 @@ class Search {
       if (!fits) ++result_.too_large;
       is_possible = true;
       if (is_hopeless) continue;
-      const StepSeconds seconds = step_seconds(work, hardware_, member.network);
-      const double first = space_.overlaps ? seconds.overlapped() : seconds.serial();
-      const double second = space_.overlaps ? seconds.serial() : seconds.overlapped();
+      const ExpectedStep step = expected_step(work, hardware_, member.network, efficiency_);
+      const double first = space_.overlaps ? step.overlapped() : step.serial();
+      const double second = space_.overlaps ? step.serial() : step.overlapped();
       const auto rank = Rank{static_cast<float>(first), static_cast<float>(second), static_cast<float>(memory),
                              family.sizes.size(), sharded_count};
       const auto entry = [&] {
-        Entry made{rank, meaning_of(family, sets), {member.mesh, rules_of(member, rules), seconds, memory}};
+        Entry made{rank, meaning_of(family, sets), {member.mesh, rules_of(member, rules), step, memory}};
         return made;
       };
       const Rank by_memory{static_cast<float>(memory), std::get<0>(rank), std::get<1>(rank), family.sizes.size(),
@@ -205,14 +206,12 @@ class Search {
   }
 
   /// Whether an option cannot be among the results even if its collectives took no time.
-  bool cannot_lead(StepWork& work, bool fits, double memory) const {
+  bool cannot_lead(const StepWork& work, bool fits, double memory) const {
     const bool is_full = fits ? best_.size() == static_cast<size_t>(space_.top) : fastest_too_large_.has_value();
     if (!is_full || !smallest_ || static_cast<float>(memory) <= std::get<0>(smallest_->rank)) return false;
-    std::vector<StepCollective> collectives = std::exchange(work.collectives, {});
-    const StepSeconds least = step_seconds(work, hardware_, {});
-    work.collectives = std::move(collectives);
+    const ExpectedStep least = expected_device_seconds(work, hardware_, efficiency_);
     const Rank& worst = fits ? best_.back().rank : fastest_too_large_->rank;
-    return static_cast<float>(space_.overlaps ? least.overlapped() : least.serial()) > std::get<0>(worst);
+    return static_cast<float>(least.serial()) > std::get<0>(worst);
   }
 
   void add(Entry entry) {
@@ -249,6 +248,7 @@ class Search {
 
   const StepModel& model_;
   const SuggestionSpace& space_;
+  const Efficiency& efficiency_;
   const std::function<void(int64_t)>& progress_;
   DeviceRates hardware_;
   AxisChoices choices_;
@@ -299,8 +299,8 @@ int64_t count_of_candidates(const StepModel& model, const SuggestionSpace& space
 }
 
 Suggestions suggest_steps(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space,
-                          const std::function<void(int64_t)>& progress) {
-  return Search(model, cluster, space, progress).found();
+                          const Efficiency& efficiency, const std::function<void(int64_t)>& progress) {
+  return Search(model, cluster, space, efficiency, progress).found();
 }
 
 }  // namespace artifex_devices::planner

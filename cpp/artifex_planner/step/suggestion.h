@@ -18,14 +18,14 @@ std::vector<std::vector<int64_t>> mesh_shapes(int64_t devices, int most_axes);
 struct SuggestionSpace {
   std::vector<ClusterMesh> meshes;
   std::vector<int> shardable;
-  bool overlaps = true;  // seconds are StepSeconds::overlapped(), else serial()
+  bool overlaps = true;  // seconds are ExpectedStep::overlapped(), else serial()
   int top = 5;
 };
 
 struct Suggested {
   size_t mesh = 0;  // of the space
   StepRules rules;  // for its axes
-  StepSeconds seconds;
+  ExpectedStep expected;
   double memory_bytes = 0;
 };
 
@@ -46,13 +46,13 @@ struct Suggestions {
 int64_t count_of_candidates(const StepModel& model, const SuggestionSpace& space);
 
 /// Finds the best options by an exhaustive search, which skips only what cannot be among the best whatever its
-/// collectives take. Better means fewer seconds; between equals (to 1 in 2^24) fewer by the other measure, overlapped
-/// or serial; then less memory, fewer mesh axes, fewer sharded dimensions. Options on different meshes that shard the
-/// same sets of logical axes into as many parts are the same to a user: the best one represents them. Calls `progress`
-/// with the number of examined candidates. Polls for interrupts. Throws InvalidArgument for more than `kMostCandidates`
-/// candidates, Unavailable as step_seconds does.
+/// collectives take. Better means fewer expected seconds; between equals (to 1 in 2^24) fewer by the other measure,
+/// overlapped or serial; then less memory, fewer mesh axes, fewer sharded dimensions. Options on different meshes that
+/// shard the same sets of logical axes into as many parts are the same to a user: the best one represents them. Calls
+/// `progress` with the number of examined candidates. Polls for interrupts. Throws InvalidArgument for more than
+/// `kMostCandidates` candidates, Unavailable as step_seconds does.
 Suggestions suggest_steps(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space,
-                          const std::function<void(int64_t)>& progress = {});
+                          const Efficiency& efficiency, const std::function<void(int64_t)>& progress = {});
 inline constexpr int64_t kMostCandidates = 50'000'000;
 
 }  // namespace artifex_devices::planner

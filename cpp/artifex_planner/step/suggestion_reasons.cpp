@@ -19,18 +19,11 @@ constexpr double kEqual = 1e-7;     // the search compares seconds in 24 bits
 constexpr double kMostOfAll = 0.9;  // kinds of collectives are listed until they make up this part of a change
 
 double seconds_by(const PlannedStep& plan, bool overlaps) noexcept {
-  return overlaps ? plan.seconds.overlapped() : plan.seconds.serial();
+  return overlaps ? plan.expected.overlapped() : plan.expected.serial();
 }
 
-std::string_view noun_of(StepBound bound) noexcept {
-  constexpr std::array<std::string_view, 3> kNouns = {"FLOPs", "bytes of memory", "collectives"};
-  return kNouns[static_cast<size_t>(bound)];
-}
-
-double seconds_of(const StepSeconds& seconds, StepBound bound) noexcept {
-  return bound == StepBound::kCompute  ? seconds.compute
-         : bound == StepBound::kMemory ? seconds.memory
-                                       : seconds.network;
+double exposed_by(const PlannedStep& plan, bool overlaps) noexcept {
+  return overlaps ? plan.expected.exposed() : plan.expected.network();
 }
 
 /// Seconds of one kind of collectives by the axes that they are over.
@@ -54,10 +47,9 @@ SecondsByKind seconds_by_kind(const ExplainedStep& step) {
   const std::vector<StepCollective>& collectives = step.plan.work.collectives;
   for (size_t i = 0; i < collectives.size(); ++i) {
     const StepCollective& each = collectives[i];
-    const bool is_parameter = step.model.tensors[static_cast<size_t>(each.tensor)].role == StepRole::kParameter;
     std::string name(to_string(each.kind));
     std::ranges::replace(name, '_', '-');
-    name += !is_parameter ? "s of activations" : each.is_gradient ? "s of gradients of weights" : "s of weights";
+    name += !each.is_parameter ? "s of activations" : each.is_gradient ? "s of gradients of weights" : "s of weights";
     auto kind = std::ranges::find(kinds, name, &SecondsByKind::value_type::first);
     if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {name, {}});
     auto& by_axes = kind->second.by_axes;
@@ -116,31 +108,24 @@ std::string collectives_text(const ExplainedStep& option, const ExplainedStep& b
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Text about the parts that take longer in a step with one limit.
-std::string bound_text(const ExplainedStep& option, const ExplainedStep& before) {
-  const StepSeconds& seconds = option.plan.seconds;
-  const StepBound bound = seconds.overlapped_bound();
-  const StepBound bound_before = before.plan.seconds.overlapped_bound();
-  if (bound != StepBound::kNetwork) {
-    return fmt::format("{} of {} on a device, not {}", seconds_text(seconds_of(seconds, bound)), noun_of(bound),
-                       seconds_text(seconds_of(before.plan.seconds, bound)));
-  }
-  const std::string change = collectives_text(option, before);
-  if (bound_before == StepBound::kNetwork) return change;
-  return fmt::format("bound by network ({}), no longer by {}; {}", seconds_text(seconds.network),
-                     to_string(bound_before), change);
-}
-
-/// Text about the parts that take longer in a step whose parts run in sequence.
-std::string parts_text(const ExplainedStep& option, const ExplainedStep& before) {
-  const StepSeconds& now = option.plan.seconds;
-  const StepSeconds& then = before.plan.seconds;
-  const double network = now.network - then.network;
-  const double products = now.serial() - then.serial() - network;
+/// Text about the parts that take longer.
+std::string parts_text(const ExplainedStep& option, const ExplainedStep& before, bool overlaps) {
+  const double all = seconds_by(option.plan, overlaps);
+  const double network = exposed_by(option.plan, overlaps) - exposed_by(before.plan, overlaps);
+  const double device = option.plan.expected.device() - before.plan.expected.device();
   std::vector<std::string> texts;
-  if (std::abs(network) > kEqual * now.serial()) texts.push_back(collectives_text(option, before));
-  if (std::abs(products) > kEqual * now.serial()) {
-    texts.push_back(fmt::format("{} {} in products", seconds_text(std::abs(products)), products > 0 ? "more" : "less"));
+  const auto word = [](double change) { return change > 0 ? "more" : "less"; };
+  if (std::abs(network) > kEqual * all) {
+    const std::string change = collectives_text(option, before);
+    if (overlaps) {
+      texts.push_back(fmt::format("{} {} that nothing hides{}", seconds_text(std::abs(network)), word(network),
+                                  change.empty() ? "" : fmt::format(" ({})", change)));
+    } else {
+      texts.push_back(change);
+    }
+  }
+  if (std::abs(device) > kEqual * all) {
+    texts.push_back(fmt::format("{} {} on each device", seconds_text(std::abs(device)), word(device)));
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -187,33 +172,24 @@ bool is_faster(const PlannedStep& plan, const PlannedStep& other, bool overlaps)
 }  // namespace
 
 std::string why_first(const PlannedStep& plan, bool overlaps) {
-  const StepSeconds& seconds = plan.seconds;
-  if (overlaps) {
-    const StepBound bound = seconds.overlapped_bound();
-    return fmt::format("bound by {}: {} of {}", to_string(bound), seconds_text(seconds_of(seconds, bound)),
-                       noun_of(bound));
+  const ExpectedStep& step = plan.expected;
+  const std::string device = seconds_text(step.device()) + " on each device";
+  if (step.network() <= 0) return device + ", no collectives";
+  if (!overlaps) return fmt::format("{}, then {} of collectives", device, seconds_text(step.network()));
+  if (step.exposed() <= kEqual * step.overlapped()) {
+    return fmt::format("{}, which hides all {} of collectives", device, seconds_text(step.network()));
   }
-  return fmt::format("{} of collectives after {} of products", seconds_text(seconds.network),
-                     seconds_text(seconds.serial() - seconds.network));
+  return fmt::format("{}, then {} of collectives that nothing hides ({} in all)", device, seconds_text(step.exposed()),
+                     seconds_text(step.network()));
 }
 
 std::string why_worse(const ExplainedStep& option, const ExplainedStep& before, bool overlaps) {
-  const auto is_more = [&](bool by_overlap) {
-    const double then = seconds_by(before.plan, by_overlap);
-    return seconds_by(option.plan, by_overlap) - then > kEqual * then;
-  };
-  const auto more_text = [&](bool by_overlap) {
-    return seconds_text(seconds_by(option.plan, by_overlap) - seconds_by(before.plan, by_overlap));
-  };
-  if (is_more(overlaps)) {
-    return fmt::format("{} more: {}", more_text(overlaps),
-                       overlaps ? bound_text(option, before) : parts_text(option, before));
-  }
-  if (is_more(!overlaps)) {
-    return overlaps ? fmt::format("as fast if all overlaps, {} more if nothing does: {}", more_text(false),
-                                  parts_text(option, before))
-                    : fmt::format("as fast one by one, {} more if all overlaps: {}", more_text(true),
-                                  bound_text(option, before));
+  for (const bool by_overlap : {overlaps, !overlaps}) {
+    const double more = seconds_by(option.plan, by_overlap) - seconds_by(before.plan, by_overlap);
+    if (more <= kEqual * seconds_by(before.plan, by_overlap)) continue;
+    const char* equal = by_overlap == overlaps ? "" : overlaps ? "as fast with overlap, " : "as fast without overlap, ";
+    const char* condition = by_overlap == overlaps ? "" : overlaps ? " without" : " with it";
+    return fmt::format("{}{} more{}: {}", equal, seconds_text(more), condition, parts_text(option, before, by_overlap));
   }
   const std::string memory = memory_text(option.plan, before.plan);
   return memory.empty() ? "as fast and as large; more axes of the mesh, or more sharded dimensions"
@@ -224,7 +200,7 @@ std::string gain_over(const PlannedStep& option, const PlannedStep& best, bool o
   for (const bool by_overlap : {overlaps, !overlaps}) {
     const double less = seconds_by(best, by_overlap) - seconds_by(option, by_overlap);
     if (less <= kEqual * seconds_by(best, by_overlap)) continue;
-    const char* condition = by_overlap == overlaps ? "" : by_overlap ? " if all overlaps" : " if nothing overlaps";
+    const char* condition = by_overlap == overlaps ? "" : by_overlap ? " with overlap" : " without overlap";
     return fmt::format("{} less than 1{}", seconds_text(less), condition);
   }
   return "";
@@ -248,11 +224,11 @@ std::vector<std::string> suggested_names(const StepModel& model, size_t axes, co
 }
 
 ExplainedSuggestions explain_suggestions(const StepModel& model, const Cluster& cluster, const SuggestionSpace& space,
-                                         const Suggestions& found) {
+                                         const Suggestions& found, const Efficiency& efficiency) {
   const auto planned = [&](const Suggested& each) {
     const ClusterMesh& mesh = space.meshes[each.mesh];
     ExplainedSuggestion option{each.mesh, each.rules, suggested_names(model, mesh.sizes.size(), each.rules), {}, ""};
-    option.plan = plan_step(model, cluster, mesh, option.axis_names, option.rules);
+    option.plan = plan_step(model, cluster, mesh, option.axis_names, option.rules, efficiency);
     return option;
   };
   ExplainedSuggestions result;

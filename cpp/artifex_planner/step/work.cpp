@@ -5,6 +5,7 @@
 
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_planner/step/elementwise.h"
 
 namespace artifex_devices::planner {
 namespace {
@@ -43,6 +44,10 @@ class Walk {
 
   StepWork work() {
     for (const StepTensor& tensor : model_.tensors) keep(tensor);
+    work_.elementwise_bytes = elementwise_bytes(model_, mesh_, rules_);
+    work_.is_training = model_.is_training;
+    for (const StepOp& op : model_.ops) work_.layer_passes = std::max(work_.layer_passes, op.count);
+    if (model_.is_training) work_.layer_passes *= 2;
     for (size_t i = 0; i < model_.ops.size(); ++i) forward(static_cast<int>(i), StepPass::kForward);
     if (!model_.is_training) return std::move(work_);
     for (size_t i = model_.ops.size(); i-- > 0;) {
@@ -173,8 +178,9 @@ class Walk {
     }
     links_.push_back({exchange, first});
     first = static_cast<int>(work_.collectives.size());
-    work_.collectives.push_back(
-        {op, part.tensor, part.is_gradient, pass, kind, axes, static_cast<int64_t>(parts(axes)), count, bytes});
+    work_.collectives.push_back({op, part.tensor, part.is_gradient, pass, kind, axes,
+                                 tensor(part.tensor).role == StepRole::kParameter, static_cast<int64_t>(parts(axes)),
+                                 count, bytes});
   }
 
   /// Records the collectives after a product. Each device holds `local` bytes of its result.
@@ -234,29 +240,48 @@ class Walk {
     work_.memory.working.push_back(working);
     if (op.kind != StepOpKind::kMatmul) return;
     const double count = static_cast<double>(op.count);
-    work_.products.push_back({number, kind, op.format, flops_of(op, moves) * count, traffic * count});
+    const EinsumIndices first = operands[0].array.indices;
+    const EinsumIndices second = operands[1].array.indices;
+    const EinsumIndices kept = result.array.indices;
+    const auto is_on_chip = [&](const Part& each) { return each.tensor >= 0 && tensor(each.tensor).is_on_chip; };
+    work_.products.push_back({number, kind, op.format, flops_of(op, moves) * count, traffic * count,
+                              local_size(op, moves, first & ~second & kept),
+                              local_size(op, moves, second & ~first & kept),
+                              local_size(op, moves, first & second & kept),
+                              is_on_chip(operands[0]) || is_on_chip(operands[1]) || is_on_chip(result)});
   }
 
-  /// 2 for each combination of indices.
-  BatchAmount flops_of(const StepOp& op, const EinsumMoves& moves) const {
-    std::array<int64_t, 32> sizes{};
-    bool scales = false;
+  /// Sizes of the indices of an operation; 0 for indices that it does not have.
+  std::array<double, 32> sizes_of(const StepOp& op) const {
+    std::array<double, 32> sizes{};
     const std::array<int, 3> tensors = {op.inputs[0], op.inputs[1], op.output};
     for (size_t place = 0; place < tensors.size(); ++place) {
       const StepTensor& own = tensor(tensors[place]);
-      scales = scales || own.scales;
       for (size_t d = 0; d < op.indices[place].size(); ++d) {
-        sizes[static_cast<size_t>(op.indices[place][d])] = own.shape[static_cast<int64_t>(d)];
+        sizes[static_cast<size_t>(op.indices[place][d])] = static_cast<double>(own.shape[static_cast<int64_t>(d)]);
       }
     }
-    double flops = 2;
+    return sizes;
+  }
+  /// Product of the sizes of some indices in the product of one device.
+  double local_size(const StepOp& op, const EinsumMoves& moves, EinsumIndices indices) const {
+    const std::array<double, 32> sizes = sizes_of(op);
+    double result = 1;
+    for (size_t index = 0; index < sizes.size(); ++index) {
+      if ((indices >> index & 1) != 0) result *= sizes[index];
+    }
+    return result / product_parts(moves, indices);
+  }
+
+  /// 2 for each combination of indices; half of them under a causal mask.
+  BatchAmount flops_of(const StepOp& op, const EinsumMoves& moves) const {
+    const bool scales = tensor(op.inputs[0]).scales || tensor(op.inputs[1]).scales || tensor(op.output).scales;
+    const std::array<double, 32> sizes = sizes_of(op);
     EinsumIndices all = 0;
     for (size_t index = 0; index < sizes.size(); ++index) {
-      if (sizes[index] == 0) continue;
-      flops *= static_cast<double>(sizes[index]);
-      all |= EinsumIndices{1} << index;
+      if (sizes[index] > 0) all |= EinsumIndices{1} << index;
     }
-    return amount(flops / product_parts(moves, all), scales);
+    return amount((op.is_causal ? 1 : 2) * local_size(op, moves, all), scales);
   }
 
   /// The one-hot operand of a lookup: each device builds its part, sharded like the table, or like the rows where it

@@ -37,9 +37,10 @@ struct StepCollective {
   StepPass pass = StepPass::kForward;
   CollectiveOp kind = CollectiveOp::kAllGather;
   MeshAxes axes = 0;
-  int64_t group = 1;       // devices that work together
-  int64_t count = 1;       // repetitions in a step
-  BatchAmount bytes = {};  // of the global array of a group, each time (collective_cost.h)
+  bool is_parameter = false;  // whether the tensor is a parameter: no activation waits for the collective
+  int64_t group = 1;          // devices that work together
+  int64_t count = 1;          // repetitions in a step
+  BatchAmount bytes = {};     // of the global array of a group, each time (collective_cost.h)
 };
 
 /// A product is the operation itself, or the gradient of one of its inputs.
@@ -55,6 +56,12 @@ struct StepProduct {
   MatmulFormat format = MatmulFormat::kBFloat16;
   BatchAmount flops;
   BatchAmount bytes;  // operands and result, once each, without what stays on the chip
+  // One repetition at the batch of the model: `batches` products with results of rows x columns.
+  double rows = 1;
+  double columns = 1;
+  double batches = 1;
+  bool is_attention = false;  // an operand or the result stays on the chip: one kernel with its neighbours
+  bool is_backward() const noexcept { return kind != StepProductKind::kForward; }
 };
 
 /// Bytes on each device.
@@ -76,7 +83,10 @@ struct StepWork {
   StepMemory memory;
   std::vector<StepProduct> products;
   std::vector<StepCollective> collectives;
-  BatchAmount update_bytes;  // read and written by the update of parameters
+  BatchAmount update_bytes;       // read and written by the update of parameters
+  BatchAmount elementwise_bytes;  // elementwise.h
+  int64_t layer_passes = 0;       // forward and backward passes of layers: the largest count of an operation
+  bool is_training = true;
 };
 
 /// The work of a model that is sharded by these rules. In each pass an array is gathered once over the same axes,

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "artifex_devices/cluster/cluster.h"
+#include "artifex_planner/cost/efficiency.h"
 #include "artifex_planner/training/config.h"
-#include "artifex_planner/training/efficiency.h"
 #include "artifex_planner/training/model.h"
 
 namespace artifex_devices::planner {

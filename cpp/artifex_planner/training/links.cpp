@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <variant>
 #include <vector>
 
@@ -13,22 +14,7 @@ namespace artifex_devices::planner {
 namespace {
 
 // Seconds; the model of NVIDIA/nccl, src/graph/tuning.cc, in its later versions.
-constexpr double kNvlsLatency = 23e-6;
 constexpr double kSharpLatency = 31e-6;  // CollNetDirect
-
-/// Whether the switches of a cluster's nodes can add (NVLink SHARP), as switches of NVLink 4 and 5 can.
-bool has_nvls(const Cluster& cluster) {
-  const SliceNetwork& inside = cluster.inside();
-  return inside.kind == NetworkKind::kSwitch && (inside.link_kind == "NVLink 4" || inside.link_kind == "NVLink 5");
-}
-
-/// An all-reduce whose sums the switch computes. Each device sends its array and the sum of its own part, and receives
-/// the other parts: bytes (1 + 1 / n), where a ring moves 2 bytes (n - 1) / n.
-double nvls_seconds(double bytes, const SwitchGroup& group, const Efficiency& efficiency) {
-  const double moved = bytes * (1 + 1 / static_cast<double>(group.devices));
-  return kNvlsLatency + moved / group.egress /
-                            message_efficiency(bytes, efficiency[Factor::kNvls], efficiency[Factor::kLinksHalfBytes]);
-}
 
 MessageKind message_of(CollectiveOp op) {
   switch (op) {
@@ -43,14 +29,6 @@ MessageKind message_of(CollectiveOp op) {
       break;
   }
   return MessageKind::kAllGather;
-}
-
-double reached(const TransferCost& cost, double bytes, const Efficiency& efficiency, bool is_dispatch = false) {
-  const bool is_network = cost.limit == "network";
-  const Factor fraction = is_dispatch ? Factor::kDispatch : is_network ? Factor::kNetwork : Factor::kLinkFraction;
-  const double full = efficiency[fraction];
-  const double half = efficiency[is_network ? Factor::kNetworkHalfBytes : Factor::kLinksHalfBytes];
-  return cost.latency + cost.transfer / message_efficiency(bytes, full, half);
 }
 
 /// An all-reduce whose sums the switches between nodes compute (SHARP): a reduce-scatter inside the nodes, then each
@@ -76,7 +54,7 @@ double sharp_seconds(double bytes, const NodeGroup& group, const Efficiency& eff
 
 }  // namespace
 
-TrainingLinks::TrainingLinks(const Cluster& cluster) : cluster_(cluster), has_nvls_(has_nvls(cluster)) {}
+TrainingLinks::TrainingLinks(const Cluster& cluster) : cluster_(cluster) {}
 
 const NodeGroup* TrainingLinks::group(int64_t devices, int64_t stride) {
   const auto [found, is_new] = groups_.try_emplace({devices, stride});
@@ -108,15 +86,9 @@ double TrainingLinks::seconds(CollectiveOp op, double bytes, int64_t devices, in
                               const Efficiency& efficiency, bool sharp, bool is_dispatch) {
   if (devices <= 1 || bytes <= 0 || !counts(message_of(op))) return 0;
   const NodeGroup& group = placed(devices, stride);
-  double best = -1;
+  double best = std::numeric_limits<double>::infinity();
   for (const TransferCost& cost : collective_costs(op, bytes, group)) {
-    const double own = reached(cost, bytes, efficiency, is_dispatch);
-    if (best < 0 || own < best) best = own;
-  }
-  // NCCL reduces in the switch for three devices or more.
-  const auto* behind = std::get_if<SwitchGroup>(&group.local);
-  if (op == CollectiveOp::kAllReduce && devices > 2 && group.nodes == 1 && behind != nullptr && has_nvls_) {
-    best = std::min(best, nvls_seconds(bytes, *behind, efficiency));
+    best = std::min(best, reached(cost, bytes, efficiency, is_dispatch).seconds());
   }
   if (op == CollectiveOp::kAllReduce && sharp && group.nodes > 1) {
     best = std::min(best, sharp_seconds(bytes, group, efficiency));
@@ -154,7 +126,9 @@ double TrainingLinks::expert_seconds(double bytes, const TokenRoutes& routes, in
 double TrainingLinks::send_seconds(double bytes, int64_t stride, const Efficiency& efficiency) {
   if (bytes <= 0 || !counts(MessageKind::kSend)) return 0;
   const NodeGroup& pair = placed(2, stride);
-  if (pair.nodes > 1) return reached({"send", "network", pair.latency.step, bytes / pair.egress}, bytes, efficiency);
+  if (pair.nodes > 1) {
+    return reached({"send", "network", pair.latency.step, bytes / pair.egress}, bytes, efficiency).seconds();
+  }
   double rate = 0;
   double latency = 0;
   if (const auto* torus = std::get_if<TorusGroup>(&pair.local)) {
@@ -170,7 +144,7 @@ double TrainingLinks::send_seconds(double bytes, int64_t stride, const Efficienc
     rate = mesh.link;
     latency = mesh.latency.step;
   }
-  return reached({"send", "links", latency, bytes / rate}, bytes, efficiency);
+  return reached({"send", "links", latency, bytes / rate}, bytes, efficiency).seconds();
 }
 
 }  // namespace artifex_devices::planner

@@ -9,7 +9,7 @@
 
 #include "artifex_devices/cluster/cluster.h"
 #include "artifex_planner/cost/collectives.h"
-#include "artifex_planner/training/efficiency.h"
+#include "artifex_planner/cost/efficiency.h"
 
 namespace artifex_devices::planner {
 
@@ -61,7 +61,6 @@ class TrainingLinks {
   const NodeGroup& placed(int64_t devices, int64_t stride);
   bool counts(MessageKind kind) const noexcept { return !only_ || *only_ == kind; }
   const Cluster& cluster_;
-  bool has_nvls_;  // switches add
   std::optional<MessageKind> only_;
   std::map<std::pair<int64_t, int64_t>, std::optional<NodeGroup>> groups_;
 };

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "artifex_planner/training/efficiency.h"
+#include "artifex_planner/cost/efficiency.h"
 #include "artifex_planner/training/links.h"
 #include "artifex_planner/training/memory.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "artifex_planner/training/efficiency.h"
+#include "artifex_planner/cost/efficiency.h"
 #include "artifex_planner/training/links.h"
 #include "artifex_planner/training/memory.h"
 #include "artifex_planner/training/pass.h"

@@ -32,9 +32,9 @@ py::cpp_function counter(std::function<std::vector<int64_t>()> bytes_in, const s
 py::dict reshard_dict(const std::vector<int64_t>& global_shape, int64_t itemsize,
                       const std::shared_ptr<Sharding>& source, const std::shared_ptr<Sharding>& destination,
                       const ClusterOrNone& cluster, std::optional<int64_t> memory_limit,
-                      const std::optional<std::string>& strategy) {
+                      const std::optional<std::string>& strategy, const std::optional<Efficiency>& efficiency) {
   const Dims shape = dims(global_shape);
-  ReshardRequest request{cluster.value_or(nullptr), memory_limit, {}};
+  ReshardRequest request{cluster.value_or(nullptr), memory_limit, {}, efficiency};
   if (strategy) request.strategy = *strategy == "copies" ? ReshardStrategy::kCopies : ReshardStrategy::kCollectives;
   PlannedReshard planned = run_blocking([&] { return plan_reshard(shape, itemsize, *source, *destination, request); });
   py::dict result = to_python(planned);
@@ -76,6 +76,7 @@ py::list reshard_copies(const std::vector<int64_t>& global_shape, int64_t itemsi
 void bind_reshard(py::module_& module) {
   module.def("plan_reshard", &reshard_dict, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"), py::arg("cluster"), py::arg("memory_limit"), py::arg("strategy"),
+             py::arg("efficiency"),
              "Returns a dict of the plan from one sharding to another, and of the plan by the other strategy.");
   module.def("reshard_ingress", &reshard_ingress, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
              py::arg("destination"),
@@ -90,10 +91,13 @@ They hold the id of the device, and the number of bytes that it must receive at 
   module.def(
       "plan_collective",
       [](const std::string& op, double bytes, const std::shared_ptr<Cluster>& cluster,
-         const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups, const PermutePairs& pairs) {
-        return run_blocking([&] { return plan_collective(op, bytes, *cluster, axes, std::move(groups), pairs); });
+         const std::vector<std::string>& axes, std::vector<std::vector<int64_t>> groups, const PermutePairs& pairs,
+         const Efficiency& efficiency) {
+        return run_blocking(
+            [&] { return plan_collective(op, bytes, *cluster, axes, std::move(groups), pairs, efficiency); });
       },
       py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"), py::arg("groups"), py::arg("pairs"),
+      py::arg("efficiency"),
       R"(Returns a dict of the algorithms for one collective, fastest first, and of its lower bound.
 
 `groups` lists the ids of the devices in each group; if it is empty, the groups along `axes` of the cluster are used.

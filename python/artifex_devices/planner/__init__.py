@@ -9,6 +9,7 @@ from artifex_devices.planner.profile import Profile, ProfileFit, fit_profile, re
 from artifex_devices.planner.reshard import Copy, LowerBound, PlanStep, ReshardPlan, plan_reshard
 from artifex_devices.planner.search import suggest
 from artifex_devices.planner.step import (
+    ExpectedStep,
     SearchSpace,
     StepCollective,
     StepMemory,
@@ -43,6 +44,7 @@ __all__ = [
     "Efficiency",
     "EfficiencyFit",
     "Estimate",
+    "ExpectedStep",
     "FailurePlan",
     "InferencePlan",
     "InferenceSeconds",

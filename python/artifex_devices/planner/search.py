@@ -22,6 +22,7 @@ def suggest(
     max_axes: int = 2,
     axes: Sequence[str] | None = None,
     overlap: bool = True,
+    efficiency: Efficiency | None = None,
     progress: bool = True,
 ) -> Suggestions: ...
 
@@ -83,13 +84,13 @@ def suggest(
             switches and 16 on a torus.
         device_counts: For a training run, numbers of devices to compare. By default the best options use all devices of
             the cluster, and the Pareto front also considers half and a quarter.
-        efficiency: For a training run, factors of the seconds, by default `Efficiency.of(cluster)`.
+        efficiency: Factors of the expected seconds, by default `Efficiency.of(cluster)`.
         max_axes: For a StepModel, maximum number of mesh axes, 1 to 4; None means 2. Each axis multiplies the search by
             the number of sets of logical axes.
         axes: For a StepModel, logical axes that rules may shard, or None for all dimensions of a product's operands and
             results.
         progress: Whether to show a progress bar on standard error, if that is a terminal.
-        **pinned: For a StepModel, `overlap=False` ranks steps by seconds without overlap of communication and products.
+        **pinned: For a StepModel, `overlap=False` ranks steps by seconds without overlap of collectives and the rest.
             For a training run, fields of TrainingConfig. For a searched field (tensor, context, context_method,
             pipeline, chunks, expert, microbatch, zero, zero_shards, recompute, offload_optimizer, offload_activations),
             a value pins it and a list gives its choices. A list of optimizers is searched too; without a list all
@@ -121,17 +122,22 @@ def suggest(
     name = "suggest"
     network = cluster_of(name, cluster)
     of_runs = {
-        "batch": batch, "sequence": sequence, "max_tensor": max_tensor,
-        "device_counts": device_counts, "efficiency": efficiency,
+        "batch": batch, "sequence": sequence, "max_tensor": max_tensor, "device_counts": device_counts,
     }  # fmt: skip
     of_steps = {"max_axes": max_axes, "axes": axes}
     if isinstance(model, StepModel):
         overlap: Any = pinned.pop("overlap", True)
-        refuse(name, of_runs | pinned, "the search for a StepModel", "max_axes, axes, overlap, top and progress")
+        refuse(
+            name,
+            of_runs | pinned,
+            "the search for a StepModel",
+            "max_axes, axes, overlap, efficiency, top and progress",
+        )
         axes_of_mesh = 2 if max_axes is None else max_axes
         return suggest_shardings(
-            model, network, top=top, max_axes=axes_of_mesh, axes=axes, overlap=overlap, progress=progress
-        )
+            model, network, top=top, max_axes=axes_of_mesh, axes=axes, overlap=overlap, efficiency=efficiency,
+            progress=progress,
+        )  # fmt: skip
     shape = shape_of(name, model)
     refuse(
         name, of_steps, "the search for a training run", "fields of TrainingConfig, or a models.StepModel as the model"

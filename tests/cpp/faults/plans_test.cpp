@@ -161,7 +161,7 @@ TEST(ClustersUnderFaults, ArePlannedForOrFail) {
         std::string text;
         for (size_t i = 0; i < made.steps.size(); ++i) {
           text += fmt::format("{} {} {} ", to_string(made.steps[i].move), made.steps[i].bytes_in,
-                              price_step(*cluster, made, i, ids).seconds());
+                              price_step(*cluster, made, i, ids).expected.seconds());
         }
         return text;
       },
@@ -207,8 +207,8 @@ TEST(StepsUnderFaults, ArePlannedOrFail) {
         space.shardable = {0, 1, 2, 3};
         space.top = 2;
         for (const auto& sizes : mesh_shapes(4, 2)) space.meshes.push_back({sizes, {0, 1, 2, 3}});
-        const Suggestions found = suggest_steps(made.model, *ring, space);
-        return fmt::format("{} {} {}", found.best.size(), found.possible, found.best[0].seconds.overlapped());
+        const Suggestions found = suggest_steps(made.model, *ring, space, ideal_efficiency());
+        return fmt::format("{} {} {}", found.best.size(), found.possible, found.best[0].expected.overlapped());
       },
       23);
 }

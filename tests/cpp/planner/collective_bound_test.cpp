@@ -88,20 +88,20 @@ TEST(CollectiveBound, BoundsPermutesByTheirMessages) {
   PermutePairs shift;
   for (int64_t i = 0; i < 8; ++i) shift.emplace_back(i, (i + 3) % 8);
   const PermuteCost cost = permute_cost(50, shift, *ring, groups_along(*ring, {"x"}));
-  EXPECT_DOUBLE_EQ(cost.cost.transfer, 3 * 50 / 100.0);  // each link carries three blocks
-  EXPECT_DOUBLE_EQ(cost.cost.latency, 3);
+  EXPECT_DOUBLE_EQ(cost.price.expected.transfer, 3 * 50 / 100.0);  // each link carries three blocks
+  EXPECT_DOUBLE_EQ(cost.price.expected.latency, 3);
   EXPECT_EQ(cost.bound.device_bytes, 50);
   EXPECT_EQ(cost.bound.chip_bytes, 50);
 
   const PermuteCost stays = permute_cost(50, {{2, 2}}, *ring, groups_along(*ring, {"x"}));
-  EXPECT_EQ(stays.cost.seconds(), 0);
-  EXPECT_EQ(stays.cost.algorithm, "none");
+  EXPECT_EQ(stays.price.expected.seconds(), 0);
+  EXPECT_EQ(stays.price.expected.algorithm, "none");
   EXPECT_EQ(stays.bound.device_bytes, 0);
 
   // All chips of a host send over its network at once.
   const ClusterRef nodes = made_cluster(NetworkKind::kSwitch, {4}, {}, 2);
   const PermuteCost across = permute_cost(50, {{0, 1}, {1, 0}}, *nodes, groups_along(*nodes, {"slice"}));
-  EXPECT_DOUBLE_EQ(across.cost.transfer, 5);  // 2 x 50 bytes out of a host of 2 x 10 bytes/s
+  EXPECT_DOUBLE_EQ(across.price.expected.transfer, 5);  // 2 x 50 bytes out of a host of 2 x 10 bytes/s
   EXPECT_EQ(across.bound.slice_bytes, 200);
   EXPECT_DOUBLE_EQ(least_seconds(*nodes, across.bound.bytes_by_chip, across.bound.slice_bytes, across.bound.slices), 5);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -288,6 +289,39 @@ TEST(CollectiveCost, PricesAllToAllAsTheSumOfItsMessages) {
     EXPECT_DOUBLE_EQ(cost.transfer, loads.most_bytes()) << "of " << n;
     EXPECT_EQ(cost.latency, static_cast<double>(loads.longest_path())) << "of " << n;
   }
+}
+
+TEST(CollectiveCost, FlowAtTheRatesThatMessagesReach) {
+  Efficiency factors = ideal_efficiency();
+  const auto set = [&](Factor factor, double value) { factors.factors[static_cast<size_t>(factor)].value = value; };
+  set(Factor::kLinkFraction, 0.8);
+  set(Factor::kLinksHalfBytes, 800);
+  set(Factor::kNetwork, 0.5);
+  const LocalGroup inside = SwitchGroup{8, 10, {0, 1}};
+  const TransferCost bound = collective_costs(CollectiveOp::kAllGather, 800, inside).front();
+  const TransferCost half = collective_costs(CollectiveOp::kAllGather, 800, inside, factors).front();
+  EXPECT_EQ(half.latency, bound.latency);
+  EXPECT_DOUBLE_EQ(half.transfer, bound.transfer / (0.8 / 2));
+  // The network limits the larger group.
+  const NodeGroup nodes{inside, 2, 0.1, {0, 1}};
+  EXPECT_DOUBLE_EQ(collective_costs(CollectiveOp::kAllGather, 800, nodes, factors).front().transfer,
+                   collective_costs(CollectiveOp::kAllGather, 800, nodes).front().transfer / 0.5);
+  // A recursive doubling that the factors make slower than a ring comes after it.
+  const std::vector<TransferCost> costs = collective_costs(CollectiveOp::kAllReduce, 1e6, inside, factors);
+  EXPECT_TRUE(std::ranges::is_sorted(costs, {}, &TransferCost::seconds));
+}
+
+TEST(CollectiveCost, SwitchesThatAddMoveFewerBytes) {
+  Efficiency factors = ideal_efficiency();
+  factors.factors[static_cast<size_t>(Factor::kNvls)].value = 0.5;
+  const LocalGroup adds = SwitchGroup{8, 100, {0, 0}, true};
+  const TransferCost bound = collective_costs(CollectiveOp::kAllReduce, 1e6, adds).front();
+  EXPECT_EQ(bound.algorithm, kSumsInSwitch);
+  EXPECT_DOUBLE_EQ(bound.transfer, 1e6 * 9 / 8 / 100);  // a ring moves 14 / 8
+  // At half of the rate a ring is faster.
+  EXPECT_NE(collective_costs(CollectiveOp::kAllReduce, 1e6, adds, factors).front().algorithm, kSumsInSwitch);
+  const std::vector<TransferCost> pair = collective_costs(CollectiveOp::kAllReduce, 1e6, SwitchGroup{2, 100, {}, true});
+  EXPECT_TRUE(std::ranges::none_of(pair, [](const TransferCost& each) { return each.algorithm == kSumsInSwitch; }));
 }
 
 }  // namespace

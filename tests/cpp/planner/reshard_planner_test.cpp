@@ -48,7 +48,7 @@ TEST(PlanReshard, TakesTheFasterStrategyOnACluster) {
   ASSERT_TRUE(planned.other);
   const auto seconds = [](const PlannedStrategy& plan) {
     double sum = 0;
-    for (const PlannedReshardStep& step : plan.steps) sum += step.price.value().seconds();
+    for (const PlannedReshardStep& step : plan.steps) sum += step.price.value().expected.seconds();
     return sum;
   };
   EXPECT_LE(seconds(planned.plan), seconds(*planned.other));

@@ -23,32 +23,52 @@ std::vector<int64_t> first(int64_t count) {
 TEST(ReshardPrice, MessagesOfATorusWaitForItsBusiestLink) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {4, 4}, {false, false});
   const MessagesPrice price = price_messages(*cluster, {{0, 3, 500}, {1, 2, 300}, {5, 5, 7}});
-  EXPECT_DOUBLE_EQ(price.price.transfer, 8);  // link 1->2 has both
-  EXPECT_DOUBLE_EQ(price.price.latency, 3);
-  EXPECT_EQ(price.price.limit, "links");
+  EXPECT_DOUBLE_EQ(price.price.expected.transfer, 8);  // link 1->2 has both
+  EXPECT_DOUBLE_EQ(price.price.expected.latency, 3);
+  EXPECT_EQ(price.price.expected.limit, "links");
   EXPECT_EQ(price.bytes, (Bytes{7, 0, 800, 0}));
 }
 
 TEST(ReshardPrice, PricesSwitchesByChipsAndFullMeshesByPairs) {
   const std::vector<DeviceMessage> messages = {{0, 1, 100}, {0, 2, 200}, {3, 2, 300}};
-  EXPECT_DOUBLE_EQ(price_messages(*made_cluster(NetworkKind::kSwitch, {4}, {}), messages).price.transfer, 5);
-  EXPECT_DOUBLE_EQ(price_messages(*made_cluster(NetworkKind::kFullMesh, {4}, {}), messages).price.transfer, 3);
+  EXPECT_DOUBLE_EQ(price_messages(*made_cluster(NetworkKind::kSwitch, {4}, {}), messages).price.expected.transfer, 5);
+  EXPECT_DOUBLE_EQ(price_messages(*made_cluster(NetworkKind::kFullMesh, {4}, {}), messages).price.expected.transfer, 3);
 }
 
 TEST(ReshardPrice, ConnectsSlicesThroughTheirHosts) {
   const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {}, 2);  // hosts of 2 chips
   const MessagesPrice price = price_messages(*cluster, {{0, 4, 100}, {1, 5, 100}, {2, 6, 40}, {0, 1, 300}});
-  EXPECT_DOUBLE_EQ(price.price.transfer, 10);  // 200 bytes out of a host with 2 x 10 bytes/s
-  EXPECT_EQ(price.price.limit, "network");
-  EXPECT_DOUBLE_EQ(price.price.latency, 2);
+  EXPECT_DOUBLE_EQ(price.price.expected.transfer, 10);  // 200 bytes out of a host with 2 x 10 bytes/s
+  EXPECT_EQ(price.price.expected.limit, "network");
+  EXPECT_DOUBLE_EQ(price.price.expected.latency, 2);
   EXPECT_EQ(price.bytes, (Bytes{0, 0, 300, 240}));
+}
+
+TEST(ReshardPrice, ExpectsTheRatesThatMessagesReach) {
+  Efficiency factors = ideal_efficiency();
+  const auto set = [&](Factor factor, double value) { factors.factors[static_cast<size_t>(factor)].value = value; };
+  set(Factor::kLinkFraction, 0.1);
+  set(Factor::kNetwork, 0.5);
+  set(Factor::kNetworkHalfBytes, 400);
+  const ClusterRef cluster = made_cluster(NetworkKind::kSwitch, {4}, {}, 2);
+  const std::vector<DeviceMessage> messages = {{0, 4, 100}, {1, 5, 100}, {0, 1, 300}};
+  // Twice as many bytes: 600 inside at a tenth of 100 bytes/s, 400 out of a host at a quarter of 20 bytes/s.
+  TransferPrice price = price_messages(*cluster, messages, factors, "plan_reshard", 2).price;
+  EXPECT_DOUBLE_EQ(price.expected.transfer, 80);
+  EXPECT_EQ(price.expected.limit, "network");
+  EXPECT_DOUBLE_EQ(price.bound.transfer, 20);
+  set(Factor::kLinkFraction, 0.05);
+  price = price_messages(*cluster, messages, factors, "plan_reshard", 2).price;
+  EXPECT_DOUBLE_EQ(price.expected.transfer, 120);  // the links are slower than the network now
+  EXPECT_EQ(price.expected.limit, "egress");
+  EXPECT_EQ(price.bound.limit, "network");
 }
 
 TEST(ReshardPrice, IsZeroForCopiesOnAChip) {
   const ClusterRef cluster = made_cluster(NetworkKind::kTorus, {2}, {false}, 1, 2);
   const MessagesPrice price = price_messages(*cluster, {{0, 1, 100}});
   EXPECT_EQ(price.bytes, (Bytes{0, 100, 0, 0}));
-  EXPECT_EQ(price.price.seconds(), 0);
+  EXPECT_EQ(price.price.expected.seconds(), 0);
   EXPECT_THROW(price_messages(*cluster, {{0, 4, 1}}), InvalidArgument);
 }
 
@@ -61,7 +81,7 @@ TEST(ReshardPrice, PricesStepsByTheirGroups) {
     const PartitionSpec destination = spec_of(to);
     const ReshardSequence sequence = make_reshard_sequence({16, 100}, 1, {mesh, source}, {mesh, destination});
     EXPECT_EQ(sequence.steps.size(), 1);
-    return price_step(*cluster, sequence, 0, first(16));
+    return price_step(*cluster, sequence, 0, first(16)).expected;
   };
   // Position 4 i + j lies at coordinates (j, i): y is the line, x the ring.
   const TransferCost line = price({{"y"}, {}}, {{}, {}});
@@ -86,7 +106,7 @@ TEST(ReshardPrice, GroupsThatAreNotBoxesAreRoutedAsRings) {
   const PartitionSpec rows = spec_of({{"x"}});
   const PartitionSpec whole = spec_of({{}});
   const ReshardSequence sequence = make_reshard_sequence({300}, 1, {mesh, rows}, {mesh, whole});
-  const TransferCost price = price_step(*cluster, sequence, 0, {0, 1, 3});
+  const TransferCost price = price_step(*cluster, sequence, 0, {0, 1, 3}).expected;
   EXPECT_EQ(price.algorithm, "ring in the order of the mesh");
   // 0->1, 1->3 and 3->0 over 2: two rounds of 100 bytes over each link, two hops the longest way.
   EXPECT_DOUBLE_EQ(price.transfer, 2);
@@ -162,8 +182,8 @@ TEST(ReshardPrice, GroupsThatArePlacedAlikeCostTheSame) {
       const PartitionSpec destination = spec_of({{}, {name}});
       const ReshardSequence sequence = make_reshard_sequence({64, 64}, 1, {mesh, source}, {mesh, destination});
       ASSERT_EQ(sequence.steps.size(), 1);
-      const TransferCost once = price_step(*cluster, sequence, 0, first(32));
-      const TransferCost each = price_step(*cluster, sequence, 0, backwards);
+      const TransferCost once = price_step(*cluster, sequence, 0, first(32)).expected;
+      const TransferCost each = price_step(*cluster, sequence, 0, backwards).expected;
       EXPECT_EQ(once.algorithm, each.algorithm);
       EXPECT_DOUBLE_EQ(once.transfer, each.transfer);
       EXPECT_DOUBLE_EQ(once.latency, each.latency);
@@ -193,7 +213,7 @@ TEST(ReshardPrice, IsNeverBelowTheBound) {
       SCOPED_TRACE(pair.line);
       double seconds = 0;
       for (size_t step = 0; step < sequence.steps.size(); ++step) {
-        seconds += price_step(*cluster, sequence, step, first(8)).seconds();
+        seconds += price_step(*cluster, sequence, step, first(8)).expected.seconds();
       }
       const std::vector<int64_t> slices = cluster->slices() == 2 ? hosts : std::vector<int64_t>{};
       // Two devices on a chip may hold for each other what they lack.

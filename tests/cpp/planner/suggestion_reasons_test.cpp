@@ -18,11 +18,11 @@ const Names kNames = {"data"};
 /// A plan of one second of products, with collectives of these kinds alone, each of that many seconds, on weights.
 PlannedStep plan_with(const std::vector<std::pair<CollectiveOp, double>>& seconds) {
   PlannedStep plan;
-  plan.seconds = {.compute = 1, .memory = 0.5, .network = 0, .device = 1};
+  plan.expected.products = 1;
   for (const auto& [kind, each] : seconds) {
-    plan.work.collectives.push_back({.tensor = 1, .kind = kind, .axes = 1});
+    plan.work.collectives.push_back({.tensor = 1, .kind = kind, .axes = 1, .is_parameter = true});
     plan.costs.push_back({.algorithm = "ring", .limit = "links", .latency = 0, .transfer = each});
-    plan.seconds.network += each;
+    plan.expected.weights += each;
   }
   return plan;
 }
@@ -49,20 +49,18 @@ TEST(SuggestionReasons, ListKindsOfCollectivesByWhatTheyAddOrSave) {
 
 TEST(SuggestionReasons, CompareByTheOtherMeasureWhereTheFirstIsEqual) {
   const PlannedStep before = plan_with({});
-  PlannedStep slower = before;
-  slower.seconds.device = 1.5;
+  const PlannedStep slower = plan_with({{CollectiveOp::kAllGather, 0.5}});  // hidden behind a second of products
   EXPECT_EQ(why_worse_of(slower, before, true),
-            "as fast if all overlaps, 500 ms more if nothing does: 500 ms more in products");
-  slower = before;
-  slower.seconds.compute = 1.5;
-  EXPECT_EQ(why_worse_of(slower, before, false),
-            "as fast one by one, 500 ms more if all overlaps: 1.5 s of FLOPs on a device, not 1 s");
+            "as fast with overlap, 500 ms more without: 500 ms more in all-gathers of weights over data");
 }
 
-TEST(SuggestionReasons, NameTheNewBound) {
-  const PlannedStep option = plan_with({{CollectiveOp::kAllGather, 2}});
+TEST(SuggestionReasons, NameWhatNothingHides) {
+  const PlannedStep option = plan_with({{CollectiveOp::kAllGather, 3}});
   EXPECT_EQ(why_worse_of(option, plan_with({}), true),
-            "1 s more: bound by network (2 s), no longer by compute; 2 s more in all-gathers of weights over data");
+            "2 s more: 2 s more that nothing hides (3 s more in all-gathers of weights over data)");
+  PlannedStep slower = option;
+  slower.expected.update = 0.5;  // no collective overlaps with it
+  EXPECT_EQ(why_worse_of(slower, option, true), "500 ms more: 500 ms more on each device");
 }
 
 TEST(SuggestionReasons, CompareMemoryOfEquallyFastPlans) {
@@ -79,18 +77,20 @@ TEST(SuggestionReasons, CompareMemoryOfEquallyFastPlans) {
   }
 }
 
-TEST(SuggestionReasons, ReportTheBoundOfTheFirstPlan) {
-  EXPECT_EQ(why_first(plan_with({}), true), "bound by compute: 1 s of FLOPs");
+TEST(SuggestionReasons, ReportThePartsOfTheFirstPlan) {
+  EXPECT_EQ(why_first(plan_with({}), true), "1 s on each device, no collectives");
+  EXPECT_EQ(why_first(plan_with({{CollectiveOp::kAllGather, 1.25}}), true),
+            "1 s on each device, and 250 ms of 1.25 s of collectives that nothing hides");
   EXPECT_EQ(why_first(plan_with({{CollectiveOp::kAllGather, 0.25}}), false),
-            "250 ms of collectives after 1 s of products");
+            "1 s on each device, then 250 ms of collectives");
 }
 
 TEST(SuggestionReasons, ReportTheGainOfPlansThatDoNotFit) {
   const PlannedStep best = plan_with({{CollectiveOp::kAllGather, 2}});
   EXPECT_EQ(gain_over(plan_with({{CollectiveOp::kAllGather, 1.5}}), best, true), "500 ms less than 1");
-  PlannedStep option = best;
-  option.seconds.device = 0.75;
-  EXPECT_EQ(gain_over(option, best, true), "250 ms less than 1 if nothing overlaps");
+  EXPECT_EQ(
+      gain_over(plan_with({{CollectiveOp::kAllGather, 0.25}}), plan_with({{CollectiveOp::kAllGather, 0.5}}), true),
+      "250 ms less than 1 without overlap");
   EXPECT_EQ(gain_over(best, best, true), "");
 }
 
@@ -112,11 +112,11 @@ TEST(ExplainSuggestions, PlansWhatTheSearchFound) {
   SuggestionSpace space;
   space.meshes = {{{4}, {0, 1, 2, 3}}};
   space.shardable = {0, 1, 2, 3};
-  const Suggestions found = suggest_steps(model, *cluster, space);
-  const ExplainedSuggestions explained = explain_suggestions(model, *cluster, space, found);
+  const Suggestions found = suggest_steps(model, *cluster, space, ideal_efficiency());
+  const ExplainedSuggestions explained = explain_suggestions(model, *cluster, space, found, ideal_efficiency());
   ASSERT_EQ(explained.options.size(), found.best.size());
   ASSERT_FALSE(explained.options.empty());
-  EXPECT_EQ(explained.options[0].plan.seconds.overlapped(), found.best[0].seconds.overlapped());
+  EXPECT_EQ(explained.options[0].plan.expected.overlapped(), found.best[0].expected.overlapped());
   EXPECT_EQ(explained.options[0].reason, why_first(explained.options[0].plan, true));
   EXPECT_FALSE(explained.smallest);
 }
@@ -130,11 +130,11 @@ TEST(PlanStep, FindsTheLargestBatchAndRefusesInvalidRules) {
   parts.chip.memory_bytes = {1e6, "given"};
   const ClusterRef cluster = Cluster::make(std::move(parts));
   const ClusterMesh mesh{{4}, {0, 1, 2, 3}};
-  const PlannedStep plan = plan_step(model, *cluster, mesh, kNames, {1, 0, 0, 0});
+  const PlannedStep plan = plan_step(model, *cluster, mesh, kNames, {1, 0, 0, 0}, ideal_efficiency());
   EXPECT_EQ(std::fmod(plan.largest_batch, 4), 0);
   EXPECT_GE(plan.largest_batch, 64);
   EXPECT_EQ(plan.costs.size(), plan.work.collectives.size());
-  EXPECT_THROW(plan_step(model, *cluster, mesh, kNames, {1, 1, 0, 0}), InvalidArgument);
+  EXPECT_THROW(plan_step(model, *cluster, mesh, kNames, {1, 1, 0, 0}, ideal_efficiency()), InvalidArgument);
 }
 
 }  // namespace

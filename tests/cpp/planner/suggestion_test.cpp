@@ -66,7 +66,7 @@ TEST(MeshShapes, ListEveryOrderedFactorization) {
 TEST(Suggestions, ShardWhatNeedsNoCollectives) {
   const StepModel model = one_product();
   const ClusterRef ring = ring_of(4, 1e6);
-  const Suggestions found = suggest_steps(model, *ring, space_of(4, 1));
+  const Suggestions found = suggest_steps(model, *ring, space_of(4, 1), ideal_efficiency());
   // One axis may cut nothing, one of the four, or one of in's and one of w's that are not both out's.
   EXPECT_EQ(found.possible, 8);
   ASSERT_EQ(found.best.size(), 3U);
@@ -76,19 +76,24 @@ TEST(Suggestions, ShardWhatNeedsNoCollectives) {
   EXPECT_EQ(found.best[0].memory_bytes, 2 * (8 * 12 + 12 * 16 / 4 + 8 * 16 / 4));
   EXPECT_EQ(found.best[1].memory_bytes, 2 * (8 * 12 / 4 + 12 * 16 + 8 * 16 / 4));
   for (const size_t place : {size_t{0}, size_t{1}}) {
-    EXPECT_EQ(found.best[place].seconds.network, 0);
-    EXPECT_EQ(found.best[place].seconds.compute, 2 * 8 * 12 * 16 / 4 / 1000.0);
+    EXPECT_EQ(found.best[place].expected.network(), 0);
+    EXPECT_EQ(found.best[place].expected.products, 2 * 8 * 12 * 16 / 4 / 1000.0);
   }
 }
 
 TEST(Suggestions, AreTheBestPlansThatFit) {
   const StepModel model = one_product();
+  Efficiency factors = ideal_efficiency();
+  for (const Factor each : {Factor::kMatmul, Factor::kMemory, Factor::kLinkFraction}) {
+    factors.factors[static_cast<size_t>(each)].value = 0.5;
+  }
+  factors.factors[static_cast<size_t>(Factor::kLinksHalfBytes)].value = 100;
   for (const bool overlaps : {true, false}) {
     for (const double memory : {1e6, 250.0, 170.0}) {
       const ClusterRef ring = ring_of(12, memory);
       SuggestionSpace space = space_of(12, 2);
       space.overlaps = overlaps;
-      const Suggestions found = suggest_steps(model, *ring, space);
+      const Suggestions found = suggest_steps(model, *ring, space, factors);
       double best = 1e9;
       double least_memory = 1e9;
       int64_t priced = 0;
@@ -102,14 +107,14 @@ TEST(Suggestions, AreTheBestPlansThatFit) {
           const StepWork work = step_work(model, mesh.sizes, rules);
           std::vector<MeshAxes> wanted;
           for (const StepCollective& each : work.collectives) wanted.push_back(each.axes);
-          const StepSeconds seconds =
-              step_seconds(work, device_rates(*ring, kPlanStep), step_network(*ring, mesh.sizes, mesh.devices, wanted));
+          const ExpectedStep step = expected_step(work, device_rates(*ring, kPlanStep),
+                                                  step_network(*ring, mesh.sizes, mesh.devices, wanted), factors);
           ++priced;
           least_memory = std::min(least_memory, work.memory.at(1));
           if (work.memory.at(1) > memory) {
             ++too_large;
           } else {
-            best = std::min(best, overlaps ? seconds.overlapped() : seconds.serial());
+            best = std::min(best, overlaps ? step.overlapped() : step.serial());
           }
         }
       }
@@ -120,7 +125,7 @@ TEST(Suggestions, AreTheBestPlansThatFit) {
       EXPECT_EQ(found.best.empty(), priced == too_large);
       EXPECT_EQ(found.fastest_too_large.has_value(), too_large > 0);
       if (!found.best.empty()) {
-        EXPECT_EQ(overlaps ? found.best[0].seconds.overlapped() : found.best[0].seconds.serial(), best);
+        EXPECT_EQ(overlaps ? found.best[0].expected.overlapped() : found.best[0].expected.serial(), best);
       }
     }
   }
@@ -130,17 +135,17 @@ TEST(Suggestions, NameTheLargestBatchThatFitsWhereNothingDoes) {
   StepModel model = one_product();
   model.batch_axes = {0};
   // One device of 500 bytes, without rules: 384 of w, and 2 * (12 + 16) for each row of in and out.
-  EXPECT_EQ(suggest_steps(model, *ring_of(1, 500), space_of(1, 1)).largest_batch, 2);
-  EXPECT_EQ(suggest_steps(model, *ring_of(1, 400), space_of(1, 1)).largest_batch, 0);
-  EXPECT_EQ(suggest_steps(model, *ring_of(1, 1e6), space_of(1, 1)).largest_batch, 0);  // all fits
+  EXPECT_EQ(suggest_steps(model, *ring_of(1, 500), space_of(1, 1), ideal_efficiency()).largest_batch, 2);
+  EXPECT_EQ(suggest_steps(model, *ring_of(1, 400), space_of(1, 1), ideal_efficiency()).largest_batch, 0);
+  EXPECT_EQ(suggest_steps(model, *ring_of(1, 1e6), space_of(1, 1), ideal_efficiency()).largest_batch, 0);  // all fits
   // Four devices of 240 bytes, mlp sharded: 96 of w, 24 and 8 for each row of in and out.
-  EXPECT_EQ(suggest_steps(model, *ring_of(4, 240), space_of(4, 1, {3})).largest_batch, 4);
+  EXPECT_EQ(suggest_steps(model, *ring_of(4, 240), space_of(4, 1, {3}), ideal_efficiency()).largest_batch, 4);
 }
 
 TEST(Suggestions, CountUnpricedPlansAndSkipEquivalentMeshes) {
   const StepModel model = one_product();
   const ClusterRef ring = ring_of(8, 1e6);
-  const Suggestions found = suggest_steps(model, *ring, space_of(8, 3));
+  const Suggestions found = suggest_steps(model, *ring, space_of(8, 3), ideal_efficiency());
   // The first and the last axis of 2 x 2 x 2 together: devices 0, 1, 4 and 5 of a ring.
   EXPECT_GT(found.without_network, 0);
   // Batch into 2 and mlp into 4 parts; then mlp into 8, on the mesh of one axis; then batch into 4 and mlp into 2.
@@ -158,7 +163,7 @@ TEST(Suggestions, ReportProgressAndRefuseSearchesOfDays) {
   const ClusterRef ring = ring_of(8, 1e6);
   const SuggestionSpace space = space_of(8, 3);
   std::vector<int64_t> reports;
-  suggest_steps(model, *ring, space, [&](int64_t done) { reports.push_back(done); });
+  suggest_steps(model, *ring, space, ideal_efficiency(), [&](int64_t done) { reports.push_back(done); });
   EXPECT_EQ(reports, (std::vector<int64_t>{0}));
   // An axis of 2 or 4 may cut 8 sets; 12 does not divide by 8: an axis of 8 may cut nothing, batch or mlp. 2 x 4 and 4
   // x 2 are looked at together.
@@ -171,7 +176,7 @@ TEST(Suggestions, ReportProgressAndRefuseSearchesOfDays) {
   }
   std::vector<int> all(many.logical_axes.size());
   std::iota(all.begin(), all.end(), 0);
-  EXPECT_THROW(suggest_steps(many, *ring, space_of(8, 2, all)), InvalidArgument);
+  EXPECT_THROW(suggest_steps(many, *ring, space_of(8, 2, all), ideal_efficiency()), InvalidArgument);
 }
 
 TEST(Suggestions, ReportAndPollForInterruptsByWork) {
@@ -183,7 +188,7 @@ TEST(Suggestions, ReportAndPollForInterruptsByWork) {
   const ClusterRef ring = ring_of(4, 1e6);
   const SuggestionSpace space = space_of(4, 1);
   std::vector<int64_t> reports;
-  suggest_steps(model, *ring, space, [&](int64_t done) { reports.push_back(done); });
+  suggest_steps(model, *ring, space, ideal_efficiency(), [&](int64_t done) { reports.push_back(done); });
   set_interrupt_hook(nullptr);
   // 80,000 operations each: a report before every candidate.
   EXPECT_EQ(reports, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
@@ -202,7 +207,7 @@ TEST(Suggestions, CountPlansBeforeListingThem) {
   const double sets = 1 << 20;
   EXPECT_EQ(count_of_candidates(model, space_of(4, 2, all)), static_cast<int64_t>(sets + sets * sets));
   EXPECT_EQ(count_of_candidates(model, space_of(16, 4, all)), int64_t{1'000'000'000'000'000'000});
-  EXPECT_THROW(suggest_steps(model, *ring_of(4, 1e6), space_of(4, 2, all)), InvalidArgument);
+  EXPECT_THROW(suggest_steps(model, *ring_of(4, 1e6), space_of(4, 2, all), ideal_efficiency()), InvalidArgument);
 
   const AxisChoices cuts(model, all);
   EXPECT_EQ(cuts.count_for_size(2), 1 << 20);
@@ -222,7 +227,7 @@ TEST(Suggestions, AreNamedByErrors) {
   const ClusterRef unknown = Cluster::make(std::move(parts));
   for (const ClusterRef& cluster : {slow, unknown}) {
     try {
-      suggest_steps(one_product(), *cluster, space_of(4, 1));
+      suggest_steps(one_product(), *cluster, space_of(4, 1), ideal_efficiency());
       FAIL();
     } catch (const Unavailable& error) {
       EXPECT_TRUE(std::string_view(error.what()).starts_with("suggest: ")) << error.what();

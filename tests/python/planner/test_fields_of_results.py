@@ -62,9 +62,10 @@ def test_step(monkeypatch):
     mesh = Mesh(np.array(NODE.devices()), ("data",))
     model = models.transformer("llama-2-7b", batch=8, sequence=128)
     plan, found = recorded(monkeypatch, "plan_step", lambda: plan_step(model, mesh, {"batch": "data"}))
-    check(plan, found, given=("model", "cluster", "mesh_shape", "rules", "seconds_from"))
+    check(plan, found, given=("model", "cluster", "mesh_shape", "rules", "efficiency", "seconds_from"))
     check(plan.memory, found["memory"])
-    check(plan.seconds, found["seconds"])
+    check(plan.expected, found["expected"])
+    check(plan.roofline, found["roofline"])
     check(plan.products[0], found["products"][0])
     check(plan.collectives[0], found["collectives"][0])
     check(plan.collectives[0].estimate, found["collectives"][0]["estimate"])
@@ -73,7 +74,7 @@ def test_step(monkeypatch):
 
 def test_collective(monkeypatch):
     plan, found = recorded(monkeypatch, "plan_collective", lambda: plan_collective("all_gather", 8e6, "chip", NODE))
-    check(plan, found, given=("op", "nbytes", "axes", "cluster", "seconds_from"))
+    check(plan, found, given=("op", "nbytes", "axes", "cluster", "efficiency", "seconds_from"))
     check(plan.steps[0], found["steps"][0])
     check(plan.lower_bound, found["lower_bound"])
 
@@ -84,7 +85,7 @@ def test_reshard(monkeypatch):
         call = lambda: plan_reshard((8, 8), "float32", NamedSharding(mesh, P("x")), NamedSharding(mesh, P()))  # noqa: E731
         plan, found = recorded(monkeypatch, "plan_reshard", call)
     parts = set(found["plan"]) - {"count_bytes", "bytes_received", "busiest_bytes"}
-    given = ("shape", "dtype", "source", "destination", "seconds_from", "bytes_by_device")
+    given = ("shape", "dtype", "source", "destination", "efficiency", "seconds_from", "bytes_by_device")
     check(plan, found, given=(*given, *parts), renamed=("plan",))
     check(plan.steps[0], found["plan"]["steps"][0])
     bytes_by_device = ("total_bytes", "busiest_bytes")

@@ -9,13 +9,15 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import cluster
-from artifex_devices.planner import Copy, plan_collective, plan_reshard
+from artifex_devices._core import internal
+from artifex_devices.planner import Copy, Efficiency, plan_collective, plan_reshard
 from artifex_devices.sharding import AbstractMesh, Mesh, NamedSharding, P, SingleDeviceSharding
 from hypothesis import given
 from hypothesis import strategies as st
 from notebook_pages import Page, titles_of
 
 AXES = {"x": 2, "y": 2, "z": 2}
+IDEAL = Efficiency.ideal()
 
 
 pytestmark = pytest.mark.usefixtures("settled_module")
@@ -114,8 +116,13 @@ def test_collectives_and_copies_of_a_swap(pod_mesh, pod):
     assert plan.cluster is pod
     # A line of 4 without wrap: V / (4 W), and three hops.
     assert step.estimate.algorithm == "line, both directions"
-    assert plan.seconds == pytest.approx(4 * shard / (4 * 4.5e10) + 3e-6, rel=1e-12)
-    assert plan.seconds >= plan.lower_bound.estimate_seconds > 0
+    assert plan.bound == pytest.approx(4 * shard / (4 * 4.5e10) + 3e-6, rel=1e-12)
+    assert plan.bound >= plan.lower_bound.estimate_seconds > 0
+    # Messages of 32 MiB reach most of the rate.
+    message = 4 * shard
+    reached = message / (message + 2e6 * (2 * message / (message + 2e6)) ** 0.5)
+    assert plan.seconds == pytest.approx(4 * shard / (4 * 4.5e10) / reached + 3e-6, rel=1e-12)
+    assert plan.efficiency == Efficiency.published(pod)
     assert plan.other.way == "copies"
     assert plan.other.bytes_received == plan.bytes_received == plan.lower_bound.total_bytes
     assert plan.seconds_from.kind == "model"
@@ -205,7 +212,9 @@ def test_between_kinds_of_memory_all_bytes_cross_the_link_of_the_host(pod_mesh):
         shard = (1 << 20) * 64 * 4 // 4
         assert plan.bytes_copied == 16 * shard
         assert plan.peak_bytes == 2 * shard
-        assert plan.seconds == pytest.approx(shard / 1.6e10, rel=1e-12)
+        assert plan.bound == pytest.approx(shard / 1.6e10, rel=1e-12)
+        assert plan.seconds == pytest.approx(shard / 1.6e10 / plan.efficiency.host, rel=1e-12)
+        assert "host 0.8" in str(plan)
         assert plan.steps[0].estimate.limit == "host"
         assert plan.bytes_received == 0
 
@@ -401,8 +410,8 @@ def test_unconstrained_dimensions_raise(named):
 def test_int4_is_half_a_byte_on_a_cluster_and_a_byte_here(pod, pod_mesh):
     rows, columns = NamedSharding(pod_mesh, P("x", None)), NamedSharding(pod_mesh, P(None, "x"))
     for way in ("copies", "collectives"):
-        packed = plan_reshard((4096, 4096), "int4", rows, columns, way=way)
-        whole = plan_reshard((4096, 4096), "int8", rows, columns, way=way)
+        packed = plan_reshard((4096, 4096), "int4", rows, columns, way=way, efficiency=IDEAL)
+        whole = plan_reshard((4096, 4096), "int8", rows, columns, way=way, efficiency=IDEAL)
         assert packed.dtype.name == "int4"
         assert packed.bytes_received == whole.bytes_received // 2 == 16 * 4096 * 4096 // 4 * 3 // 4 // 2
         assert packed.busiest_bytes == packed.lower_bound.busiest_bytes == whole.busiest_bytes // 2
@@ -426,14 +435,18 @@ def test_int4_is_half_a_byte_on_a_cluster_and_a_byte_here(pod, pod_mesh):
 
 def test_permutes(pod, pod_mesh):
     ring = [(i, (i + 1) % 4) for i in range(4)]
-    plan = plan_collective("permute", 4e6, "x", pod, perm=ring)
+    plan = plan_collective("permute", 4e6, "x", pod, perm=ring, efficiency=IDEAL)
     # On a line the last block comes back over every link, against the others.
     assert plan.steps[0].estimate.transfer == pytest.approx(1e6 / 4.5e10, rel=1e-12)
     assert plan.steps[0].estimate.latency == pytest.approx(3e-6, rel=1e-12)
     assert (plan.bytes_by_device, plan.peak_bytes, plan.devices, plan.groups) == (1e6, 2e6, 4, 4)
     assert plan.lower_bound.seconds == pytest.approx(1e6 / (2 * 4.5e10), rel=1e-12)  # a corner has two links
     # The mesh's y is the pod's x; both orders of axes are the same devices in other places.
-    assert plan_collective("permute", 4e6, "y", pod_mesh, perm=ring).seconds == plan.seconds
+    assert plan_collective("permute", 4e6, "y", pod_mesh, perm=ring, efficiency=IDEAL).seconds == plan.seconds
+    expected = plan_collective("permute", 4e6, "x", pod, perm=ring)
+    assert expected.bound == plan.seconds
+    lost = 2e6 * (2 * 1e6 / (1e6 + 2e6)) ** 0.5
+    assert expected.steps[0].estimate.transfer == pytest.approx(1e6 / 4.5e10 * (1e6 + lost) / 1e6, rel=1e-12)
     far = plan_collective("permute", 16e6, ("y", "x"), pod, perm=[(0, 3)])
     assert far.steps[0].estimate.latency == pytest.approx(3e-6, rel=1e-12)
     assert plan_collective("permute", 16e6, ("y", "x"), pod, perm=[]).seconds == 0
@@ -502,12 +515,47 @@ def test_collectives_need_a_cluster(grid, pod_mesh):
 
 def test_text_html_and_json_of_collectives(pod):
     plan = plan_collective("all_gather", 4 * 8.4e6, "x", pod)
-    assert "line, both directions  563 us" in str(plan)
-    assert "line, both directions563 us" in Page(plan._repr_html_()).letters
+    assert "line, both directions  608.8 us" in str(plan)
+    assert "line, both directions608.8 us" in Page(plan._repr_html_()).letters
+    lines = str(plan).splitlines()
+    assert lines[4] == "  expected        608.8 us (model; the factors below)"
+    assert lines[6] == "  bound           563 us at published rates; at least 280 us for any messages between devices"
     content = json.loads(plan.to_json())
     assert json.loads(plan_collective("all_gather", np.float32(4 * 8.4e6), "x", pod).to_json()) == content
-    assert content["algorithms"][0]["seconds"] == plan.seconds
+    assert content["algorithms"][0]["seconds"] == content["seconds"] == plan.seconds
+    assert (
+        content["bound"] == plan.bound == plan_collective("all_gather", 4 * 8.4e6, "x", pod, efficiency=IDEAL).seconds
+    )
+    assert content["efficiency"]["links_half_bytes"]["value"] == 2e6
     assert content["axes"] == ["x"]
+
+
+def test_all_reduces_of_a_node_use_its_switch():
+    """NVLink SHARP: 482e9 of 700e9 bytes/s of bus bandwidth on 8 H200 [S12]; no other factor acts."""
+    plan = plan_collective("all_reduce", 16e9, "chip", cluster.dgx("h200"))
+    assert plan.algorithm == "sums in the switch"
+    assert 2 * 16e9 * 7 / 8 / plan.seconds == pytest.approx(482e9, rel=0.01)
+    assert plan.efficiency.sources["nvls"] == "S12, network chapter: 482e9 of 700e9 bytes/s of bus bandwidth on 8 H200"
+    assert plan.efficiency.sources["nvls"].removeprefix("S12") in str(plan)
+
+
+def test_factors_of_links_are_those_of_collectives_alone():
+    pod = cluster.dgx("h100")
+    plan = plan_collective("all_gather", 1e9, "chip", pod)
+    assert plan.efficiency == Efficiency.published(pod)
+    step = plan_collective("all_gather", 1e9, "chip", pod, efficiency=Efficiency.of(pod))
+    assert step.bound == plan.bound < plan.seconds < step.seconds
+    with pytest.raises(TypeError, match=r"efficiency is 0.8 \(float\); expected an Efficiency or None"):
+        plan_collective("all_gather", 1e9, "chip", pod, efficiency=0.8)
+
+
+def test_measured_rates_need_no_factors():
+    rates = {"bandwidth": (1e9, "measured"), "memory_bandwidth": (1e10, "measured")}
+    here = internal.make_cluster(cluster.dgx("h100").parts | rates)
+    assert Efficiency.of(here).links == Efficiency.published(here).matmul == 1
+    plan = plan_collective("all_gather", 1e9, "chip", here)
+    assert plan.seconds == plan.bound
+    assert "none (the rates are measured): the expected seconds are the bound" in str(plan)
 
 
 def test_errors_name_arguments_of_any_type():
@@ -536,7 +584,7 @@ def test_a_reshard_of_which_some_steps_have_no_rate_has_their_seconds_only():
     pod = cluster.dgx("v100", nodes=2)  # the network between the nodes is not known
     mesh = Mesh(np.array(pod.devices()).reshape(2, 16), ("node", "gpu"))
     ends = ((1024, 64), "float32", NamedSharding(mesh, P("node", "gpu")), NamedSharding(mesh, P()))
-    plan = plan_reshard(*ends, way="collectives")
+    plan = plan_reshard(*ends, way="collectives", efficiency=IDEAL)
     between, inside = plan.steps
     assert (between.text, inside.text) == ("all-gather dimension 0 over node", "all-gather dimension 1 over gpu")
     # Of 16 parts each device receives 15 by 4 exchanges.

@@ -99,7 +99,7 @@ def test_the_default_factors_are_those_of_the_fit():
     tool = ROOT / "bench" / "planner_accuracy.py"
     done = subprocess.run([sys.executable, str(tool), "--factors"], capture_output=True, text=True, check=True)
     rows = done.stdout.splitlines()
-    source = (ROOT / "cpp" / "artifex_planner" / "training" / "efficiency.cpp").read_text(encoding="utf-8")
+    source = (ROOT / "cpp" / "artifex_planner" / "cost" / "efficiency.cpp").read_text(encoding="utf-8")
     assert len(rows) == 12
     for row in rows:
         assert row in source, "python bench/planner_accuracy.py --factors, and copy the rows"

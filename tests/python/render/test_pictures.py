@@ -284,7 +284,7 @@ def test_a_step_is_a_point_for_each_batch():
     for plan in (small, large):
         moved = sum(product.bytes for product in plan.products) + plan.update_bytes
         received = sum(each.bytes_received * each.count for each in plan.collectives)
-        rate = plan.flops / plan.seconds.overlapped
+        rate = plan.flops / plan.seconds
         sides = {"memory": moved, "network": received}
         expected += [(f"batch {plan.model.batch}, {of}", plan.flops / each, rate) for of, each in sides.items()]
     assert points_of(ax) == expected

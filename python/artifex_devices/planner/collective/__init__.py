@@ -11,10 +11,11 @@ from artifex_devices.planner.collective.machine import (
 )
 from artifex_devices.planner.collective.plan import CollectivePlan
 from artifex_devices.planner.collective.planner import plan_collective
-from artifex_devices.planner.collective.text import rates_of, time_text
+from artifex_devices.planner.collective.text import SUMS_IN_SWITCH, link_factors, rates_of, time_facts
 from artifex_devices.planner.collective.values import Algorithm, CollectiveBound, Estimate
 
 __all__ = [
+    "SUMS_IN_SWITCH",
     "Algorithm",
     "CollectiveBound",
     "CollectivePlan",
@@ -24,8 +25,9 @@ __all__ = [
     "collective_terms",
     "copies_estimate",
     "executor_for",
+    "link_factors",
     "plan_collective",
     "rates_of",
     "reshard_terms",
-    "time_text",
+    "time_facts",
 ]

@@ -122,6 +122,8 @@ def machine_collective(
         devices=devices,
         groups=count,
         steps=(Algorithm(estimate, False),),
+        bound=None,
+        efficiency=None,
         seconds_from=calibrated(calibration),
         **_planner.collective_bytes(op, float(nbytes), devices),
     )

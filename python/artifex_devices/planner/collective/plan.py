@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices._core import Cluster
-from artifex_devices.planner.collective.text import time_text
+from artifex_devices.planner.collective.text import SUMS_IN_SWITCH, link_factors, time_facts
 from artifex_devices.planner.collective.values import Algorithm, CollectiveBound
 from artifex_devices.planner.report import Report, Summary, picked
+from artifex_devices.planner.training import Efficiency
 from artifex_devices.roofline import Provenance
 
 _NO_BOUND = CollectiveBound(
@@ -34,6 +35,8 @@ class CollectivePlan(Report):
         steps: Every algorithm that the network allows, cheapest first.
         bytes_by_device: Bytes that each device receives; for a broadcast and a permute, the busiest.
         peak_bytes: Bytes of input and result of one device.
+        bound: Seconds of the cheapest algorithm at published rates, or None for this machine's own devices.
+        efficiency: Factors of the expected seconds, or None for this machine's own devices.
         seconds_from: Source of the seconds.
         lower_bound: Lower bound on the cost of any program, unless switches do the additions.
     """
@@ -47,6 +50,8 @@ class CollectivePlan(Report):
     steps: tuple[Algorithm, ...]
     bytes_by_device: float
     peak_bytes: float
+    bound: float | None
+    efficiency: Efficiency | None
     seconds_from: Provenance
     lower_bound: CollectiveBound = _NO_BOUND
 
@@ -57,7 +62,7 @@ class CollectivePlan(Report):
 
     @property
     def seconds(self) -> float:
-        """Seconds of the cheapest algorithm, by the model."""
+        """Expected seconds of the cheapest algorithm."""
         return self.steps[0].seconds
 
     def _summary(self) -> Summary:
@@ -67,7 +72,7 @@ class CollectivePlan(Report):
             ("axes", ", ".join(map(str, self.axes)) + (f" ({self.groups} groups)" if self.groups > 1 else "")),
             ("bytes received", f"{bytes_text(round(self.bytes_by_device))} by {receiver}"),
             ("memory", f"{bytes_text(round(self.peak_bytes))} for input and result of a device"),
-            ("time", time_text(self.seconds, self.lower_bound.estimate_seconds, self.seconds_from)),
+            *self._time_facts(),
         ]
         rows = [
             (
@@ -80,6 +85,13 @@ class CollectivePlan(Report):
         title = f"{self.op} of {bytes_text(self.nbytes)} by {self.devices} devices of {place}"
         return Summary(title, facts, ("algorithm", "time", "latency", "transfer", "waits for"), rows)
 
+    def _time_facts(self) -> list[tuple[str, str]]:
+        if self.cluster is None or self.bound is None or self.efficiency is None:
+            return [("time", f"{seconds_text(self.seconds)} ({self.seconds_from.text})")]
+        names = link_factors(self.cluster, sums=any(each.name == SUMS_IN_SWITCH for each in self.steps))
+        least = self.lower_bound.estimate_seconds
+        return time_facts(self.seconds, self.bound, least, self.efficiency, self.seconds_from, names)
+
     def _content(self) -> dict[str, object]:
         bound = self.lower_bound
         return {
@@ -89,7 +101,8 @@ class CollectivePlan(Report):
             "cluster": None if self.cluster is None else self.cluster.name,
             **picked(self, "devices", "groups"),
             "algorithms": [asdict(each.estimate) | picked(each, "seconds", "is_bound") for each in self.steps],
-            "seconds": self.seconds,
+            **picked(self, "seconds", "bound"),
+            "efficiency": None if self.efficiency is None else self.efficiency._content()["factors"],
             "seconds_from": picked(self.seconds_from, "kind", "text"),
             **picked(self, "bytes_by_device", "peak_bytes"),
             "lower_bound": picked(bound, "bytes_by_device", "bytes_by_chip", "bytes_by_slice")

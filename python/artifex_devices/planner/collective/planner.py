@@ -20,6 +20,7 @@ from artifex_devices.planner.collective.machine import check_calibration, machin
 from artifex_devices.planner.collective.plan import CollectivePlan
 from artifex_devices.planner.collective.text import rates_of
 from artifex_devices.planner.collective.values import Algorithm, CollectiveBound, Estimate
+from artifex_devices.planner.training import Efficiency, checked_efficiency
 
 _OPS = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "permute")
 _OPS_BY_LAX = {"psum": "all_reduce", "pmean": "all_reduce", "psum_scatter": "reduce_scatter", "ppermute": "permute"}
@@ -33,12 +34,14 @@ def plan_collective(
     *,
     perm: Sequence[tuple[int, int]] | None = None,
     calibration: Calibration | None = None,
+    efficiency: Efficiency | None = None,
 ) -> CollectivePlan:
     """Prices a collective on a cluster, by ring, torus, switch, full-mesh and hierarchical models with latencies.
 
-    On a mesh of this machine's own devices, a calibration gives the time of one `shard_map` program. Switches that do
-    the additions themselves (NVLink SHARP, SHARP on InfiniBand) are not modelled, and the lower bound does not hold for
-    them.
+    The expected seconds are at the part of the published rates that messages of this size reach by `efficiency`; the
+    bound is at the published rates. On a mesh of this machine's own devices, a calibration gives the time of one
+    `shard_map` program. The switches of NVLink 4 and 5 can compute the sums of an all-reduce inside a node; sums in the
+    switches between nodes (SHARP on InfiniBand) are not modelled. The lower bound does not hold for either.
 
     Args:
         op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "permute", or without a calibration "broadcast".
@@ -51,6 +54,8 @@ def plan_collective(
         perm: Pairs of a permute, as in JAX: (source, destination) as positions in a group. Positions count along `axes`
             in the order of their names, the last fastest; two devices of one chip are neighbours.
         calibration: Result of `calibrate()`. Blocks are assumed to be dense, and joined along their first dimension.
+        efficiency: Factors of the expected seconds, by default `Efficiency.published` of the cluster, whose factors of
+            links were measured with collectives alone. Factors of training steps count contention too.
 
     Returns:
         A CollectivePlan with every algorithm that the network allows.
@@ -66,11 +71,11 @@ def plan_collective(
         >>> from artifex_devices import cluster
         >>> from artifex_devices.planner import plan_collective
         >>> plan = plan_collective("all_gather", 4 * 8.4e6, "x", cluster.tpu("v5e", (4, 4)))
-        >>> plan.algorithm, round(plan.steps[0].estimate.transfer * 1e6), round(plan.lower_bound.seconds * 1e6)
-        ('line, both directions', 560, 280)
+        >>> plan.algorithm, *(round(each * 1e6) for each in (plan.seconds, plan.bound, plan.lower_bound.seconds))
+        ('line, both directions', 609, 563, 280)
         >>> shift = plan_collective("permute", 4 * 8.4e6, "x", cluster.tpu("v5e", (4, 4)), perm=[(0, 1), (1, 2)])
-        >>> shift.bytes_by_device, round(shift.steps[0].estimate.transfer * 1e6)
-        (8400000.0, 187)
+        >>> shift.bytes_by_device, round(shift.bound * 1e6)
+        (8400000.0, 188)
     """
     check_str("plan_collective", "op", op, "write 'all_gather'")
     if op not in _OPS:
@@ -106,8 +111,11 @@ def plan_collective(
             fix="leave calibration= out",
         )
     pairs = _checked_pairs(op, perm)
+    factors = checked_efficiency("plan_collective", efficiency or Efficiency.published(network), network)
     try:
-        found: Any = _planner.plan_collective(op, float(nbytes), network, [str(name) for name in names], groups, pairs)
+        found: Any = _planner.plan_collective(
+            op, float(nbytes), network, [str(name) for name in names], groups, pairs, factors._described()
+        )
     except RuntimeError as error:  # from the cluster, which does not know the operation
         text = str(error)
         raise RuntimeError(text if text.startswith("plan_collective: ") else f"plan_collective: {text}") from None
@@ -120,6 +128,7 @@ def plan_collective(
         nbytes=nbytes,
         axes=names,
         cluster=network,
+        efficiency=factors,
         seconds_from=rates_of(network),
         **{**found, **parts},
     )

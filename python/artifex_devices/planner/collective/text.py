@@ -3,17 +3,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from artifex_devices._base.text import rate_text, seconds_text
 from artifex_devices._core import Cluster
+from artifex_devices.planner.training import FACTORS, Efficiency, factor_facts
 from artifex_devices.roofline import Provenance
 
+SUMS_IN_SWITCH = "sums in the switch"  # the algorithm of the factor nvls
+_LINK_FACTORS = ("links", "links_half_bytes", "nvls", "network", "network_half_bytes", "host")
 
-def time_text(seconds: float, bound: float | None, source: Provenance) -> str:
-    """Formats "560 us, at least 280 us (source)"."""
-    least = "" if bound is None else f", at least {seconds_text(bound)}"
-    return f"{seconds_text(seconds)}{least} ({source.text})"
+
+def time_facts(
+    seconds: float, bound: float, least: float | None, efficiency: Efficiency, source: Provenance, names: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Formats expected seconds, the bound at published rates, the named factors and the source of the rates.
+
+    `least` are the seconds of the lower bound for every strategy, if they are known.
+    """
+    fastest = "" if least is None else f"; at least {seconds_text(least)} for any messages between devices"
+    return [
+        ("expected", f"{seconds_text(seconds)} (model; the factors below)"),
+        ("error", "not known: no published measurements were compared with these factors"),
+        ("bound", f"{seconds_text(bound)} at published rates{fastest}"),
+        *factor_facts(efficiency, [name for name in FACTORS if name not in names]),
+        ("rates", source.text),
+    ]
+
+
+def link_factors(cluster: Cluster, *, sums: bool = False, host: bool = False) -> tuple[str, ...]:
+    """Returns the names of the factors of a cluster's links that act; `sums`: of switches that add; `host`: too."""
+    network = cluster.slices > 1
+    acts = {"nvls": sums, "network": network, "network_half_bytes": network, "host": host}
+    return tuple(name for name in _LINK_FACTORS if acts.get(name, True))
 
 
 def rates_of(cluster: Cluster, formats: Iterable[str] | None = None) -> Provenance:

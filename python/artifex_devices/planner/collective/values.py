@@ -11,7 +11,7 @@ from artifex_devices._base.public_path import public
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds by the model of docs/how_to/plan_reshards.md.
+    """Expected seconds by the model of docs/how_to/plan_reshards.md.
 
     Attributes:
         latency: Seconds that do not depend on bytes.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -17,12 +18,13 @@ from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.svg import Picture
 from artifex_devices._base.text import bytes_text, seconds_text
 from artifex_devices._core import AbstractMesh, Cluster, Sharding
-from artifex_devices.planner.collective import time_text
+from artifex_devices.planner.collective import link_factors, time_facts
 from artifex_devices.planner.packed_dtypes import bytes_shape, elements_per_byte
 from artifex_devices.planner.report import Report, Summary, picked
 from artifex_devices.planner.reshard.device_bytes import DeviceBytes
 from artifex_devices.planner.reshard.text import STEP_COLUMNS, picture_lines, received_bars, row_of
 from artifex_devices.planner.reshard.values import Copy, LowerBound, PlanStep
+from artifex_devices.planner.training import Efficiency
 from artifex_devices.roofline import Provenance
 
 
@@ -51,6 +53,7 @@ class ReshardPlan(Report):
         why_xla_is_not_known: Reason why `xla_gathers_everything` is not known, or "".
         other: Plan by the other strategy, or None.
         why_no_other: Reason why there is no other plan, or "".
+        efficiency: Factors of the expected seconds, or None without a cluster.
         seconds_from: Source of the seconds.
     """
 
@@ -71,6 +74,7 @@ class ReshardPlan(Report):
     why_xla_is_not_known: str = field(repr=False)
     other: ReshardPlan | None
     why_no_other: str
+    efficiency: Efficiency | None
     seconds_from: Provenance | None
 
     @property
@@ -100,12 +104,18 @@ class ReshardPlan(Report):
 
     @property
     def seconds(self) -> float:
-        """Seconds by the model, one step after the other.
+        """Expected seconds, one step after the other.
 
         Raises:
             RuntimeError: The plan has no cluster, or the cluster lacks a rate; the text names the missing argument.
         """
         return sum(step.seconds for step in self.steps)
+
+    @property
+    def bound(self) -> float | None:
+        """Seconds at published rates, one step after the other; None without a cluster or where it lacks a rate."""
+        bounds = [step.bound for step in self.steps]
+        return None if self.cluster is None or None in bounds else math.fsum(filter(None, bounds))
 
     @property
     def copies(self) -> tuple[Copy, ...]:
@@ -175,7 +185,7 @@ class ReshardPlan(Report):
             ("memory", f"{bytes_text(self.peak_bytes)} on a device at most"),
         ]
         if self.seconds_from is not None and all(step.estimate for step in self.steps):
-            facts.append(("time", time_text(self.seconds, bound.estimate_seconds, self.seconds_from)))
+            facts += self._time_facts(self.seconds_from)
         else:
             missing = next((step.why_no_estimate for step in self.steps if step.why_no_estimate), "")
             facts.append(("time", f"not known ({missing})" if missing else "0 s"))
@@ -184,6 +194,14 @@ class ReshardPlan(Report):
         ends = " -> ".join(repr(getattr(end, "spec", end)) for end in (self.source, self.destination))
         title = f"reshard of {self.shape} {self.dtype.name}: {ends}, {self.destination.num_devices} devices"
         return Summary(title, facts, STEP_COLUMNS, [row_of(step) for step in self.steps])
+
+    def _time_facts(self, source: Provenance) -> list[tuple[str, str]]:
+        least = self.bound
+        if self.cluster is None or self.efficiency is None or least is None:
+            return [("time", f"{seconds_text(self.seconds)} ({source.text})")]
+        is_host = any(step.estimate is not None and step.estimate.limit == "host" for step in self.steps)
+        names = link_factors(self.cluster, host=is_host)
+        return time_facts(self.seconds, least, self.lower_bound.estimate_seconds, self.efficiency, source, names)
 
     def _content(self) -> dict[str, object]:
         bound, source = self.lower_bound, self.seconds_from
@@ -199,9 +217,12 @@ class ReshardPlan(Report):
             "steps": [
                 picked(step, "move", "text", "devices", "bytes_received", "busiest_bytes", "shard_bytes")
                 | {name: getattr(step.estimate, name, None) for name in ("seconds", "algorithm", "limit")}
+                | picked(step, "bound")
                 for step in self.steps
             ],
             "seconds": self.seconds if has_seconds else None,
+            "bound": self.bound,
+            "efficiency": None if self.efficiency is None else self.efficiency._content()["factors"],
             "seconds_from": None if source is None else picked(source, "kind", "text"),
             "bytes_by_device": dict(self.bytes_by_device),
             "bytes_by_link": dict(self.bytes_by_link),

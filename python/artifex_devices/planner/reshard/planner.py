@@ -29,6 +29,7 @@ from artifex_devices.planner.packed_dtypes import bytes_shape, dtype_of, holds_n
 from artifex_devices.planner.reshard.device_bytes import DeviceBytes
 from artifex_devices.planner.reshard.plan import ReshardPlan
 from artifex_devices.planner.reshard.values import LowerBound, PlanStep
+from artifex_devices.planner.training import Efficiency
 
 _NOT_CALIBRATED = (
     "plan_reshard: collectives are not used on this machine's own devices, and a calibration has no seconds for them; "
@@ -46,6 +47,7 @@ def plan_reshard(
     memory_limit: int | None = None,
     way: str | None = None,
     calibration: Calibration | None = None,
+    efficiency: Efficiency | None = None,
 ) -> ReshardPlan:
     """Plans how to bring an array from one sharding to another; moves nothing.
 
@@ -64,6 +66,8 @@ def plan_reshard(
         memory_limit: Bytes that no device may exceed during the reshard, its old shard included, or None.
         way: "copies" or "collectives", or None for the faster one on a cluster, else "copies".
         calibration: Result of `calibrate()`, for seconds of copies between devices of this process.
+        efficiency: Factors of the expected seconds, by default `Efficiency.published` of the cluster, whose factors of
+            links were measured with collectives alone.
 
     Returns:
         A ReshardPlan; `print` shows it as a table, notebooks with a picture.
@@ -93,6 +97,9 @@ def plan_reshard(
     check_type("plan_reshard", "cluster", cluster, (Cluster, type(None)), "a Cluster or None", fix)
     check_choice("plan_reshard", "way", way, (None, "copies", "collectives"), "leave it out")
     check_calibration("plan_reshard", calibration)
+    expected = "an Efficiency or None"
+    check_type("plan_reshard", "efficiency", efficiency, (Efficiency, type(None)), expected, "write Efficiency.ideal()")
+    factors = None if efficiency is None else efficiency._described()
     if cluster is not None and calibration is not None:
         raise failure(
             ValueError,
@@ -115,11 +122,13 @@ def plan_reshard(
             expected="fewer than 2**63",
             fix="use smaller sizes",
         )
-    found = _planner.plan_reshard(sizes, kind.itemsize, src, dst, cluster, memory_limit, way)
+    found = _planner.plan_reshard(sizes, kind.itemsize, src, dst, cluster, memory_limit, way, factors)
     packed_sizes, packed = bytes_shape(sizes, kind, src, dst, found["cluster"])
     if packed is not None:  # the first call has checked the shape itself
-        found = _planner.plan_reshard(packed_sizes, kind.itemsize, src, dst, cluster, memory_limit, way)
-    return _reshard_plan(sizes, packed_sizes, kind, src, dst, found, calibration)
+        found = _planner.plan_reshard(packed_sizes, kind.itemsize, src, dst, cluster, memory_limit, way, factors)
+    if efficiency is None and found["cluster"] is not None:
+        efficiency = Efficiency.published(found["cluster"])  # as the core does
+    return _reshard_plan(sizes, packed_sizes, kind, src, dst, found, efficiency, calibration)
 
 
 def _checked_dtype(dtype: DTypeLike | None) -> np.dtype[Any]:
@@ -143,6 +152,7 @@ def _reshard_plan(
     source: Sharding,
     destination: Sharding,
     found: dict[str, Any],
+    efficiency: Efficiency | None,
     calibration: Calibration | None,
 ) -> ReshardPlan:
     cluster: Cluster | None = found["cluster"]
@@ -181,6 +191,7 @@ def _reshard_plan(
             **{name: found[name] for name in ("xla_answer", "why_xla_is_not_known")},
             other=other,
             why_no_other=why_no_other,
+            efficiency=None if cluster is None else efficiency,
             seconds_from=seconds_from,
         )
 

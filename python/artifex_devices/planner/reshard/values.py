@@ -23,7 +23,8 @@ class PlanStep:
         bytes_received: Bytes that all devices receive from others.
         busiest_bytes: Bytes that the busiest device receives.
         shard_bytes: Bytes of one shard before and after the step.
-        estimate: Estimated time, or None without a cluster and a calibration; `seconds` raises then.
+        estimate: Expected time, or None without a cluster and a calibration; `seconds` raises then.
+        bound: Seconds at published rates, or None without a cluster.
     """
 
     move: str
@@ -33,11 +34,12 @@ class PlanStep:
     busiest_bytes: int
     shard_bytes: tuple[int, int]
     estimate: Estimate | None
+    bound: float | None
     why_no_estimate: str = field(default="", repr=False)
 
     @property
     def seconds(self) -> float:
-        """Seconds by the model.
+        """Expected seconds.
 
         Raises:
             RuntimeError: The plan has no cluster, or the cluster lacks a rate; the text names the missing argument.

@@ -8,9 +8,17 @@ from artifex_devices.planner.step.plan import StepPlan
 from artifex_devices.planner.step.planner import plan_step
 from artifex_devices.planner.step.search import suggest_shardings
 from artifex_devices.planner.step.transformer import transformer
-from artifex_devices.planner.step.values import StepCollective, StepMemory, StepProduct, StepRegime, StepSeconds
+from artifex_devices.planner.step.values import (
+    ExpectedStep,
+    StepCollective,
+    StepMemory,
+    StepProduct,
+    StepRegime,
+    StepSeconds,
+)
 
 __all__ = [
+    "ExpectedStep",
     "Operation",
     "Optimizer",
     "SearchSpace",

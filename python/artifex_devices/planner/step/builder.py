@@ -61,6 +61,7 @@ class StepBuilder:
         count: int = 0,
         needed: tuple[str, ...] | None = None,
         is_on_chip: bool = False,
+        is_causal: bool = False,
     ) -> None:
         """Adds an operation and its result. The result has the dimensions `letters`, by default the einsum's.
 
@@ -70,7 +71,9 @@ class StepBuilder:
         needed = (output,) if needed is None else needed
         again = self.is_training and bool(needed) and self.kept.isdisjoint(needed)
         times = count or self.layers
-        self.operations.append(Operation(name, einsum, inputs, output, kind, times, is_recomputed=again))
+        self.operations.append(
+            Operation(name, einsum, inputs, output, kind, times, is_recomputed=again, is_causal=is_causal)
+        )
 
     def add_product(self, name: str, einsum: str, of: str, weight: str, output: str, **options: Any) -> None:
         """Adds a parameter and its product with `of`; the options are passed to `add_operation`."""
@@ -84,8 +87,11 @@ class StepBuilder:
         scaled = (of, f"{name}_scale")
         self.add_operation(name, "bsd,d->bsd", scaled, output, "elementwise", count=count, needed=())
 
-    def add_attention(self, has_cache: bool) -> None:
-        """Adds attention from "x" to "middle"; with a cache, it reads the cache's keys and values."""
+    def add_attention(self, has_cache: bool, is_causal: bool) -> None:
+        """Adds attention from "x" to "middle"; with a cache, it reads the cache's keys and values.
+
+        `is_causal`: its kernel skips masked scores.
+        """
         self.add_tensor("x", "bsd")
         self.add_norm("attention_norm", "x", "attention_in")
         self.add_product("project q", "bsd,dkgh->bskgh", "attention_in", "w_q", "q")
@@ -94,8 +100,9 @@ class StepBuilder:
             self.add_product(f"project {name}", "bsd,dkh->bskh", "attention_in", f"w_{name}", name)
             if has_cache:
                 self.add_tensor(f"{name}_cache", "btkh", "given")
-        self.add_operation("scores", "bskgh,btkh->bkgst", ("q", read[0]), "scores", is_on_chip=True)
-        self.add_operation("attend", "bkgst,btkh->bskgh", ("scores", read[1]), "attended")
+        scored = ("q", read[0])
+        self.add_operation("scores", "bskgh,btkh->bkgst", scored, "scores", is_on_chip=True, is_causal=is_causal)
+        self.add_operation("attend", "bkgst,btkh->bskgh", ("scores", read[1]), "attended", is_causal=is_causal)
         needed = ("attention_out", "middle")
         self.add_product("project out", "bskgh,kghd->bsd", "attended", "w_o", "attention_out", needed=needed)
         self.add_tensor("middle", "bsd")  # x + attention_out

@@ -15,8 +15,9 @@ from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.report import Report, Summary
 from artifex_devices.planner.step.model import StepModel
 from artifex_devices.planner.step.plan import StepPlan
+from artifex_devices.planner.training import error_text
 
-_HEAD = ("", "mesh", "sharded", "step", "bound", "memory")
+_HEAD = ("", "mesh", "sharded", "expected", "bound", "memory")
 
 
 @public("artifex_devices.planner")
@@ -60,7 +61,7 @@ class Suggestion:
         order: Order of the devices: "id", or "jax" as by `mesh_utils.create_device_mesh` (over several slices
             `create_hybrid_device_mesh`).
         plan: Costs of a step.
-        why: What makes it slower than the option before; for the first option, its bound.
+        why: What makes it slower than the option before; for the first option, the parts of its seconds.
     """
 
     mesh: Mesh
@@ -106,7 +107,7 @@ class Suggestions(Report):
     Attributes:
         model: The step.
         cluster: The cluster.
-        overlap: Whether seconds assume that a step's communication overlaps with its products.
+        overlap: Whether seconds assume that collectives of parameters overlap with the rest of the step.
         options: Options that fit in memory.
         too_large: Fastest option that does not fit, if it is faster than the best option or if nothing fits, else None.
         smallest: Where nothing fits, the option with the least memory, if it differs from `too_large`, else None.
@@ -140,8 +141,8 @@ class Suggestions(Report):
                 place,
                 " x ".join(f"{name} {size}" for name, size in each.plan.mesh_shape.items()),
                 ", ".join(f"{axis}: {' '.join(axes)}" for axis, axes in each.rules.items()) or "nothing",
-                seconds_text(each.plan.seconds.overlapped if self.overlap else each.plan.seconds.serial),
-                each.plan.bound if self.overlap else each.plan.serial_bound,
+                seconds_text(each.plan.seconds if self.overlap else each.plan.expected.serial),
+                seconds_text(each.plan.bound if self.overlap else each.plan.roofline.serial),
                 memory_text(each.plan),
             )
             for place, each in self._places()
@@ -150,11 +151,14 @@ class Suggestions(Report):
     def _summary(self) -> Summary:
         """Builds the table, the reasons below it, and the search space."""
         title, space, places = f"{self.model.name} on {self.cluster.name}", self.space, self._places()
+        first = places[0][1].plan
         legend = {"+": "the fastest sharding that does not fit", "-": "the sharding with the least memory"}
         below = [
             *((place, each.why) for place, each in places),
             *((place, f"is {legend[place]}") for place, _ in places if place in legend),
-            ("seconds", f"of a step {'whose parts all overlap' if self.overlap else 'whose parts do not overlap'}"),
+            ("expected", f"{'collectives of weights overlap' if self.overlap else 'nothing overlaps'} (model)"),
+            ("error", error_text(first._error(), first._kind())),
+            ("bound", f"at published rates, {'all parts overlap' if self.overlap else 'nothing overlaps'}"),
             (
                 "searched",
                 f"{space.options:,} options: {space.meshes} meshes of up to {space.max_axes} axes, each of which "
@@ -167,7 +171,8 @@ class Suggestions(Report):
                 f"{space.fit:,} fit",
             ),
             ("excluded", "; ".join(space.excluded)),
-            ("from", places[0][1].plan.seconds_from.text),
+            *first._factor_facts(),
+            ("rates", first.seconds_from.text),
         ]
         best = f"best {len(self.options)} of {space.fit:,} shardings that fit in memory"
         other = f"; one fits with {' or with '.join(self.fits_with)}" if self.fits_with else ""

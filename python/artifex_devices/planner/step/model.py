@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from numpy.typing import DTypeLike
@@ -81,11 +81,12 @@ class Operation:
             part of the batch).
         inputs: Names of tensors: two, but one for lookups and routes.
         output: Name of a tensor.
-        kind: "matmul"; "elementwise" (counted with 0 FLOPs and 0 bytes, as compilers fuse it); "lookup" (rows of a
+        kind: "matmul"; "elementwise" (no FLOPs; only expected seconds count its bytes); "lookup" (rows of a
             table, "vd->bsd"); "route" (rows in another order: tokens to experts and back).
         count: Number of times in a step: the layers.
         dtype: Dtype in which a product is computed, or None for that of its operands.
         is_recomputed: Whether it runs once more in the backward pass, because its output is not kept.
+        is_causal: Whether the kernel skips the half of a product that a causal mask hides, in both passes.
 
     Raises:
         TypeError: The inputs are not a sequence.
@@ -99,6 +100,7 @@ class Operation:
     count: int = 1
     dtype: DTypeLike | None = None
     is_recomputed: bool = False
+    is_causal: bool = False
 
     def __post_init__(self) -> None:
         _make_tuples(self, f"Operation {self.name!r}", inputs="names of tensors")
@@ -267,7 +269,11 @@ def description_of(model: StepModel) -> dict[str, object]:
             vars(each) | {"dtype": dtype_of(each.dtype).name, "itemsize": packed_itemsize(dtype_of(each.dtype))}
             for each in model.tensors
         ],
-        "operations": [vars(each) | {"dtype": _format_name(each.dtype)} for each in model.operations],
+        "operations": [
+            # Pickles of version 0.1.0 may lack fields that have a default.
+            {field.name: getattr(each, field.name) for field in fields(each)} | {"dtype": _format_name(each.dtype)}
+            for each in model.operations
+        ],
         "optimizer": None if optimizer is None else vars(optimizer) | {"gradient_itemsize": size},
     }
 

@@ -21,25 +21,26 @@ class StepPoint(NamedTuple):
     flops: float
     memory_bytes: float
     network_bytes: float
-    seconds: StepSeconds
+    bound: StepSeconds
+    seconds: float
 
 
 def plot_steps(
     title: str, peaks: Mapping[str, float], first: StepPoint, points: Sequence[StepPoint], ax: object
 ) -> Axes:
-    """Draws the roofline of a device, with the FLOP/s that each step reaches.
+    """Draws the roofline of a device, with the FLOP/s that each step is expected to reach.
 
     `peaks` are FLOP/s by number format. The slopes of memory and network are taken from the `first` step.
     """
     roofs = [Roof(name, rate) for name, rate in peaks.items()]
-    roofs.append(Roof("memory", first.memory_bytes / first.seconds.memory, True))
-    if first.seconds.network > 0:
-        roofs.append(Roof("network, for each byte received", first.network_bytes / first.seconds.network, True))
+    roofs.append(Roof("memory", first.memory_bytes / first.bound.memory, True))
+    if first.bound.network > 0:
+        roofs.append(Roof("network, for each byte received", first.network_bytes / first.bound.network, True))
     marks = []
     for each in points:
-        rate = each.flops / each.seconds.overlapped
+        rate = each.flops / each.seconds
         moved = [("memory", each.memory_bytes)]
-        if each.seconds.network > 0:
+        if each.bound.network > 0:
             moved.append(("network", each.network_bytes))
         marks += [
             Mark(RooflinePoint(f"{each.name}, {of}", each.flops / count, rate), slope, is_measured=False)

@@ -14,12 +14,14 @@ from artifex_devices._base.public_path import public
 from artifex_devices._base.state_validation import checked_state
 from artifex_devices._base.text import bytes_text, count_text, seconds_text
 from artifex_devices._core import Cluster
+from artifex_devices.planner.collective import SUMS_IN_SWITCH, link_factors
 from artifex_devices.planner.report import Report, Summary, picked
 from artifex_devices.planner.step.model import StepModel
 from artifex_devices.planner.step.pictures import StepPoint, plot_steps
 from artifex_devices.planner.step.text import (
     axis_texts,
     collective_row,
+    expected_parts_text,
     largest_batch_text,
     memory_parts_text,
     regimes_text,
@@ -27,17 +29,29 @@ from artifex_devices.planner.step.text import (
 )
 from artifex_devices.planner.step.values import (
     MEMORY_PARTS,
+    ExpectedStep,
     StepCollective,
     StepMemory,
     StepProduct,
     StepRegime,
     StepSeconds,
 )
+from artifex_devices.planner.training import (
+    FACTORS,
+    Efficiency,
+    PublishedError,
+    RunKind,
+    error_text,
+    factor_facts,
+    kind_on,
+    published_error,
+)
 from artifex_devices.roofline import Provenance
 
 if TYPE_CHECKING:
     from artifex_devices._base.charts import Axes
 
+_FEW_BITS = ("float8", "int8", "float4", "int4")  # formats of products with the factor matmul_float8
 _COLLECTIVES = ("collective", "of", "over", "times", "bytes", "seconds", "in the", "for", "how")
 
 
@@ -57,12 +71,15 @@ class StepPlan(Report):
         products: Products that each device computes.
         collectives: Collectives that the rules imply, in the order in which they are needed.
         update_bytes: Bytes that the optimiser reads and writes on each device.
-        seconds: Seconds of one step.
-        bound: Limit of a step whose communication overlaps with its products.
-        serial_bound: Limit of a step without overlap: "network" where collectives take longer than products.
-        regimes: Limit of each range of batches, with overlap; solved exactly.
+        elementwise_bytes: Bytes that element-wise kernels read and write on each device.
+        expected: Expected seconds of one step with the factors of `efficiency`.
+        roofline: Seconds of one step at published rates. A bound.
+        limit: Resource that limits the bound: "compute", "memory" or "network".
+        serial_limit: Limit of the bound without overlap: "network" where collectives take longer than products.
+        regimes: Limit of the bound in each range of batches, with overlap; solved exactly.
         serial_regimes: The same without overlap.
-        seconds_from: Source of the seconds.
+        efficiency: Factors of the expected seconds.
+        seconds_from: Source of the published rates.
     """
 
     model: StepModel
@@ -74,12 +91,25 @@ class StepPlan(Report):
     products: tuple[StepProduct, ...]
     collectives: tuple[StepCollective, ...]
     update_bytes: float
-    seconds: StepSeconds
-    bound: str
-    serial_bound: str
+    elementwise_bytes: float
+    expected: ExpectedStep
+    roofline: StepSeconds
+    limit: str
+    serial_limit: str
     regimes: tuple[StepRegime, ...]
     serial_regimes: tuple[StepRegime, ...]
+    efficiency: Efficiency
     seconds_from: Provenance
+
+    @property
+    def seconds(self) -> float:
+        """Expected seconds of one step."""
+        return self.expected.overlapped
+
+    @property
+    def bound(self) -> float:
+        """Seconds of one step at published rates if all its parts overlap. A lower bound."""
+        return self.roofline.overlapped
 
     @property
     def devices(self) -> int:
@@ -103,23 +133,41 @@ class StepPlan(Report):
 
     @property
     def compute_bound_tokens(self) -> float:
-        """Number of tokens from which compute is the bound, with overlap; inf where it never is."""
+        """Number of tokens from which compute limits the bound; inf where it never does."""
         last = self.regimes[-1]
         return last.tokens_from if last.bound == "compute" else math.inf
 
     @property
     def utilization(self) -> float:
-        """Part of the peak FLOP/s, with overlap. Recomputed products do not count; 0 without products."""
-        return self._useful_seconds / self.seconds.overlapped if self.flops else 0.0
+        """Expected part of the peak FLOP/s. Recomputed products do not count; 0 without products."""
+        useful = sum(product.bound for product in self.products if product.kind != "recomputed")
+        return useful / self.seconds if self.flops else 0.0
 
-    @property
-    def serial_utilization(self) -> float:
-        """Part of the peak FLOP/s, without overlap; 0 without products."""
-        return self._useful_seconds / self.seconds.serial if self.flops else 0.0
+    def _error(self) -> PublishedError | None:
+        """Returns the error of the expected seconds on published runs of the same kind, or None."""
+        return published_error(self._kind(), self.cluster, self.efficiency)
 
-    @property
-    def _useful_seconds(self) -> float:
-        return sum(product.seconds for product in self.products if product.kind != "recomputed")
+    def _kind(self) -> RunKind:
+        """Returns the kind of published runs that the step is like: training runs of dense models."""
+        has_experts = any(each.kind == "route" for each in self.model.operations)
+        kind = "forward step" if not self.model.is_training else "step with experts" if has_experts else "dense"
+        return kind_on(self.cluster, kind, next(iter(self._peaks()), "no products"))
+
+    def _factor_facts(self) -> list[tuple[str, str]]:
+        """Formats the factors that can act on the step."""
+        acting = {"memory", "layer_seconds"}
+        if self.expected.products > 0:
+            formats = {product.format for product in self.products}
+            acting |= {"matmul_float8" if name in _FEW_BITS else "matmul" for name in formats}
+            acting |= {"tile_rows", "tile_columns", "processors"}
+        if self.expected.attention > 0:
+            acting |= {"attention_forward", *(("attention_backward",) if self.model.is_training else ())}
+        if self.model.is_training:
+            acting.add("step_seconds")
+        if self.collectives:
+            sums = any(each.estimate.algorithm == SUMS_IN_SWITCH for each in self.collectives)
+            acting.update(link_factors(self.cluster, sums=sums))
+        return factor_facts(self.efficiency, [name for name in FACTORS if name not in acting])
 
     def plot(self, others: Iterable[StepPlan] = (), *, ax: Axes | None = None) -> Axes:
         """Draws the roofline of a device with the step in it, and `others`.
@@ -176,15 +224,16 @@ class StepPlan(Report):
         flops: dict[str, float] = {}
         peaks: dict[str, float] = {}
         for product in self.products:
-            if product.seconds > 0:
+            if product.bound > 0:
                 flops[product.format] = flops.get(product.format, 0.0) + product.flops
-                peaks[product.format] = product.flops / product.seconds
+                peaks[product.format] = product.flops / product.bound
         return {name: peaks[name] for name in sorted(peaks, key=lambda name: -flops[name])}
 
     def _point(self) -> StepPoint:
         memory = sum(product.bytes for product in self.products) + self.update_bytes
         network = sum(each.bytes_received * each.count for each in self.collectives)
-        return StepPoint(f"batch {self.model.batch}", self.flops, memory, network, self.seconds)
+        name = f"batch {self.model.batch}"
+        return StepPoint(name, self.flops, memory, network, self.roofline, self.seconds)
 
     def _title(self) -> str:
         return step_title(self.model, self.mesh_shape, self.cluster)
@@ -199,7 +248,7 @@ class StepPlan(Report):
 
     def _summary(self) -> Summary:
         """Formats the facts, and the collectives as a table."""
-        memory, seconds, texts = self.memory, self.seconds, axis_texts(self.mesh_shape)
+        memory, bound, texts = self.memory, self.roofline, axis_texts(self.mesh_shape)
         sharded = ", ".join(
             f"{axis}: {' '.join(texts[each] for each in axes)}" for axis, axes in self.rules.items() if axes
         )
@@ -213,19 +262,26 @@ class StepPlan(Report):
             ("", memory_parts_text(memory)),
             ("FLOPs", f"{count_text(self.flops)} on a device, {count_text(self.tokens_per_device)} tokens each"),
             (
-                "seconds",
-                f"compute {seconds_text(seconds.compute)}, memory {seconds_text(seconds.memory)}, network "
-                f"{seconds_text(seconds.network)}",
+                "expected",
+                f"{seconds_text(self.seconds)}, {self.utilization:.1%} of the peak (model; the factors below); "
+                f"{seconds_text(self.expected.serial)} if nothing overlaps",
+            ),
+            ("error", error_text(self._error(), self._kind())),
+            ("", expected_parts_text(self.expected)),
+            (
+                "bound",
+                f"{seconds_text(self.bound)} at published rates if all overlaps (limited by {self.limit}), "
+                f"{seconds_text(bound.serial)} if nothing does (limited by {self.serial_limit})",
             ),
             (
-                "step",
-                f"{seconds_text(seconds.overlapped)} if all overlaps (bound by {self.bound}, {self.utilization:.1%} of "
-                f"the peak), {seconds_text(seconds.serial)} if nothing does (bound by {self.serial_bound}, "
-                f"{self.serial_utilization:.1%})",
+                "",
+                f"compute {seconds_text(bound.compute)}, memory {seconds_text(bound.memory)}, network "
+                f"{seconds_text(bound.network)}",
             ),
             ("overlapping", regimes_text(self.regimes, self.devices)),
             ("one by one", regimes_text(self.serial_regimes, self.devices)),
-            ("from", self.seconds_from.text),
+            *self._factor_facts(),
+            ("rates", self.seconds_from.text),
         ]
         rows = [collective_row(each, texts) for each in self.collectives]
         return Summary(self._title(), facts, _COLLECTIVES, rows)
@@ -245,15 +301,19 @@ class StepPlan(Report):
             "fits": self.fits,
             "largest_batch": _finite(self.largest_batch),
             **picked(self, "flops", "tokens_per_device"),
-            "seconds": asdict(self.seconds),
+            **picked(self, "seconds", "bound", "utilization"),
+            "expected": asdict(self.expected),
+            "roofline": asdict(self.roofline),
             "seconds_from": picked(self.seconds_from, "kind", "text"),
-            **picked(self, "bound", "serial_bound", "utilization", "serial_utilization"),
+            "error": None if (error := self._error()) is None else asdict(error),
+            "efficiency": self.efficiency._content()["factors"],
+            **picked(self, "limit", "serial_limit"),
             "compute_bound_tokens": _finite(self.compute_bound_tokens),
             **{
                 name: [{**asdict(each), "tokens_to": _finite(each.tokens_to)} for each in getattr(self, name)]
                 for name in ("regimes", "serial_regimes")
             },
-            "update_bytes": self.update_bytes,
+            **picked(self, "update_bytes", "elementwise_bytes"),
             "products": [asdict(each) for each in self.products],
             "collectives": [
                 picked(each, "op", "tensor", "is_gradient", "is_parameter", "phase", "operation")

@@ -19,7 +19,15 @@ from artifex_devices.planner.step.model import StepModel, description_of
 from artifex_devices.planner.step.plan import StepPlan
 from artifex_devices.planner.step.text import axis_texts
 from artifex_devices.planner.step.transformer import transformer
-from artifex_devices.planner.step.values import StepCollective, StepMemory, StepProduct, StepRegime, StepSeconds
+from artifex_devices.planner.step.values import (
+    ExpectedStep,
+    StepCollective,
+    StepMemory,
+    StepProduct,
+    StepRegime,
+    StepSeconds,
+)
+from artifex_devices.planner.training import Efficiency, checked_efficiency
 
 
 def plan_step(
@@ -29,8 +37,11 @@ def plan_step(
     *,
     batch: int | None = None,
     sequence: int | None = None,
+    efficiency: Efficiency | None = None,
 ) -> StepPlan:
-    """Plans memory, FLOPs, collectives, seconds and bounds of one step of a model that rules shard over a mesh.
+    """Plans memory, FLOPs, collectives and seconds of one step of a model that rules shard over a mesh.
+
+    The expected seconds are by the model of `plan_training`, with the same factors. The bound is at published rates.
 
     Args:
         model: The step: tensors, operations, optimiser. `artifex_devices.models` has functions that make some. Or a
@@ -41,6 +52,7 @@ def plan_step(
             out are not sharded.
         batch: Number of sequences in a step, over all devices. A StepModel has its own.
         sequence: Number of tokens in a sequence. A StepModel has its own.
+        efficiency: Factors of the expected seconds, by default `Efficiency.of` the devices' cluster.
 
     Returns:
         A StepPlan; `print` shows it as a table.
@@ -59,8 +71,8 @@ def plan_step(
         >>> mesh = Mesh(mesh_utils.create_device_mesh((16, 4), pod.devices()), ("data", "tensor"))
         >>> rules = {"batch": "data", "embed": "data", "mlp": "tensor", "kv_heads": "tensor"}
         >>> plan = plan_step("llama-2-7b", mesh, rules, batch=64, sequence=4096)
-        >>> plan.fits, plan.bound
-        (True, 'compute')
+        >>> plan.fits, plan.limit, plan.seconds > plan.bound
+        (True, 'compute', True)
     """
     step = _step_of("plan_step", model, batch, sequence)
     checked_mesh: Any = mesh
@@ -68,11 +80,13 @@ def plan_step(
     if not isinstance(network, Cluster):
         fix = "make one of cluster.tpu('v5p', (4, 4, 4)).devices()"
         raise wrong_type("plan_step", "mesh", mesh, "a Mesh of a cluster's devices", fix)
+    factors = checked_efficiency("plan_step", efficiency, network)
     names = mesh.axis_names
     sharded = _sharded_axes(step, names, rules)
     bits = [sum(1 << names.index(axis) for axis in sharded[logical]) for logical in step.logical_axes]
-    found = _planner.plan_step(description_of(step), network, mesh, list(axis_texts(names).values()), bits)
-    return step_plan(step, network, dict(zip(names, mesh.axis_sizes, strict=True)), sharded, found)
+    texts = list(axis_texts(names).values())
+    found = _planner.plan_step(description_of(step), network, mesh, texts, bits, factors._described())
+    return step_plan(step, network, dict(zip(names, mesh.axis_sizes, strict=True)), sharded, factors, found)
 
 
 def _step_of(operation: str, model: object, batch: int | None, sequence: int | None) -> StepModel:
@@ -133,6 +147,7 @@ def step_plan(
     cluster: Cluster,
     mesh_shape: dict[Hashable, int],
     rules: dict[str, tuple[Hashable, ...]],
+    efficiency: Efficiency,
     found: dict[str, Any],
 ) -> StepPlan:
     """Builds the plan from the core's result."""
@@ -146,7 +161,8 @@ def step_plan(
         "memory": StepMemory(**found["memory"]),
         "products": tuple(StepProduct(**each) for each in found["products"]),
         "collectives": tuple(map(collective_of, found["collectives"])),
-        "seconds": StepSeconds(**found["seconds"]),
+        "expected": ExpectedStep(**found["expected"]),
+        "roofline": StepSeconds(**found["roofline"]),
         **{name: tuple(StepRegime(**each) for each in found[name]) for name in ("regimes", "serial_regimes")},
     }
     return StepPlan(
@@ -154,6 +170,7 @@ def step_plan(
         cluster=cluster,
         mesh_shape=MappingProxyType(mesh_shape),
         rules=MappingProxyType(rules),
+        efficiency=efficiency,
         seconds_from=rates_of(cluster, {product.format for product in parts["products"]}),
         **{**found, **parts},
     )

@@ -18,6 +18,7 @@ from artifex_devices._core import Cluster, Mesh
 from artifex_devices.planner.step.choices import SearchSpace, Suggestion, Suggestions, memory_text
 from artifex_devices.planner.step.model import StepModel, description_of
 from artifex_devices.planner.step.planner import step_plan
+from artifex_devices.planner.training import Efficiency, checked_efficiency
 
 _MAX_AXES = 4
 
@@ -30,14 +31,15 @@ def suggest_shardings(
     max_axes: int,
     axes: Sequence[str] | None,
     overlap: bool,
+    efficiency: Efficiency | None,
     progress: bool,
 ) -> Suggestions:
     """Finds the best meshes and rules for a step on all devices of a cluster; `suggest` describes the arguments.
 
     The search tries every mesh of 1 to `max_axes` axes with the devices in order of id and in JAX's order, and on each
-    mesh every set of rules. Better means fewer seconds; between equals (to 1 in 2**24) fewer seconds by the other
-    measure, with or without overlap; then less memory, fewer mesh axes, fewer sharded dimensions. Meshes that shard the
-    same axes into as many parts count once.
+    mesh every set of rules. Better means fewer expected seconds; between equals (to 1 in 2**24) fewer seconds by the
+    other measure, with or without overlap; then less memory, fewer mesh axes, fewer sharded dimensions. Meshes that
+    shard the same axes into as many parts count once.
     """
     count = check_int("suggest", "top", top, minimum=1, maximum=1000)
     max_axes = check_int("suggest", "max_axes", max_axes, minimum=1, maximum=_MAX_AXES)
@@ -50,12 +52,15 @@ def suggest_shardings(
         for shape in _planner.mesh_shapes(len(devices), max_axes)
         for order, ids in _orders(cluster, devices, shape).items()
     ]
+    factors = checked_efficiency("suggest", efficiency, cluster)
     described = description_of(model)
     meshes = [(shape, ids.tolist()) for shape, _, ids in placed]
     numbers = [model.logical_axes.index(axis) for axis in shardable]
     candidates = _planner.suggestion_candidates(described, meshes, numbers)
     with progress_bar("suggest", candidates, is_wanted=bool(progress)) as report:
-        found = _planner.suggest_steps(described, cluster, meshes, numbers, bool(overlap), count, report)
+        found = _planner.suggest_steps(
+            described, cluster, meshes, numbers, bool(overlap), count, factors._described(), report
+        )
     unsharded = [axis for axis in model.logical_axes if axis not in shardable]
     options = sum(2 ** (len(shape) * len(shardable)) for shape, _, _ in placed)
     space = SearchSpace(
@@ -82,7 +87,7 @@ def suggest_shardings(
             logical: tuple(name for place, name in enumerate(names) if bits >> place & 1)
             for logical, bits in zip(model.logical_axes, each["rules"], strict=True)
         }
-        plan = step_plan(model, cluster, dict(zip(names, shape, strict=True)), rules, each["plan"])
+        plan = step_plan(model, cluster, dict(zip(names, shape, strict=True)), rules, factors, each["plan"])
         mesh = Mesh(np.array([devices[number] for number in ids], object).reshape(shape), names)
         why = each["why"]
         if not plan.fits:

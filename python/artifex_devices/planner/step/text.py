@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from artifex_devices._base.text import bytes_text, count_text, seconds_text
 from artifex_devices._core import Cluster
 from artifex_devices.planner.step.model import StepModel
-from artifex_devices.planner.step.values import MEMORY_PARTS, StepCollective, StepMemory, StepRegime
+from artifex_devices.planner.step.values import MEMORY_PARTS, ExpectedStep, StepCollective, StepMemory, StepRegime
 
 
 def axis_texts(names: Iterable[Any]) -> dict[Any, str]:
@@ -46,6 +47,16 @@ def largest_batch_text(model: StepModel, largest: float) -> str:
 def memory_parts_text(memory: StepMemory) -> str:
     """Formats the bytes of each part that has any."""
     return ", ".join(f"{name} {bytes_text(getattr(memory, name))}" for name in MEMORY_PARTS if getattr(memory, name))
+
+
+def expected_parts_text(expected: ExpectedStep) -> str:
+    """Formats the parts of the expected seconds."""
+    names = {"once": "each step", "layers": "launches", "weights": "collectives of weights",
+             "activations": "collectives of activations"}  # fmt: skip
+    parts = {name: value for name, value in asdict(expected).items() if name not in ("hidden", "overlapped", "serial")}
+    texts = [f"{names.get(name, name)} {seconds_text(value)}" for name, value in parts.items() if value > 0]
+    hidden = f"; {seconds_text(expected.hidden)} of it hidden" if expected.hidden > 0 else ""
+    return ", ".join(texts) + hidden
 
 
 def collective_row(collective: StepCollective, axes: Mapping[Any, str]) -> tuple[str, ...]:

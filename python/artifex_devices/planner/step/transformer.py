@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from artifex_devices._base.checks import failure, wrong_type, wrong_value
+from artifex_devices._base.checks import check_bool, failure, wrong_type, wrong_value
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.planner.shape import ModelLike, TransformerShape, shape_of
 from artifex_devices.planner.step.builder import StepBuilder
@@ -33,14 +33,14 @@ def transformer(
     cache: int = 0,
     dtype: DTypeLike | None = "bfloat16",
     capacity_factor: float = 1,
+    causal: bool = True,
 ) -> StepModel:
     """Describes a step of a decoder, dense or with experts.
 
     Logical axes of parameters: "vocab", "embed", "kv_heads", "queries_per_kv", "head_dim", "mlp", "experts", "router"
     and "norm". Of activations: "batch", "sequence", "kv_sequence" (the keys' side of scores), "activation_embed",
     "expert_batch" (tokens of an expert), and "kv_heads", "queries_per_kv", "head_dim", "mlp", "vocab", "experts" too.
-    Attention scores stay on the chip and are recomputed in the backward pass, as by FlashAttention; masked scores
-    count too.
+    Attention scores stay on the chip and are recomputed in the backward pass, as by FlashAttention.
 
     Args:
         shape: A name of `SHAPES` or an id on the Hugging Face Hub, in any case; the path of a config.json, of its
@@ -55,6 +55,7 @@ def transformer(
             reads these. With `sequence=1` that is a step of decoding.
         dtype: Dtype of parameters and activations.
         capacity_factor: Places of each expert, divided by the number that balanced routing fills; 1 without experts.
+        causal: Whether the kernel of attention skips masked scores: half of them. With a cache no scores are masked.
 
     Raises:
         ValueError: Unknown shape; numbers below 1; expert places that are not a whole number; a capacity factor without
@@ -105,7 +106,8 @@ def transformer(
     parts.add_tensor("embedding", "vd", "parameter", count=1)
     # The result is the first layer's input.
     parts.add_operation("embed", "vd->bsd", ("embedding",), "embedded", "lookup", count=1, needed=())
-    parts.add_attention(bool(cache))
+    is_causal = bool(check_bool("models.transformer", "causal", causal)) and not cache
+    parts.add_attention(bool(cache), is_causal)
     parts.add_norm("mlp_norm", "middle", "mlp_in")
     if shape.experts:
         parts.add_experts("bs", "mlp_in", "mlp_out", is_gated=shape.gated_mlp)

@@ -49,7 +49,8 @@ class StepProduct:
         format: Number format of the product.
         flops: FLOPs on each device.
         bytes: Bytes of operands and result, once each, on each device.
-        seconds: Seconds of the FLOPs at the peak.
+        seconds: Expected seconds of all repetitions.
+        bound: Seconds of the FLOPs at the peak.
     """
 
     operation: str
@@ -58,6 +59,7 @@ class StepProduct:
     flops: float
     bytes: float
     seconds: float
+    bound: float
 
 
 @public("artifex_devices.planner")
@@ -78,7 +80,7 @@ class StepCollective:
         nbytes: Bytes of the global array of a group, each time: the gathered result, one device's unreduced input, the
             blocks of all devices together in an all-to-all.
         bytes_received: Bytes that each device receives, each time.
-        estimate: Estimated time of one repetition.
+        estimate: Expected time of one repetition.
     """
 
     op: str
@@ -96,22 +98,21 @@ class StepCollective:
 
     @property
     def seconds(self) -> float:
-        """Seconds of all repetitions."""
+        """Expected seconds of all repetitions."""
         return self.estimate.seconds * self.count
 
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
 class StepSeconds:
-    """Seconds of one step on each device, by the model of docs/how_to/plan_a_step.md.
+    """Seconds of one step on each device at published rates: bounds (docs/how_to/plan_a_step.md).
 
     Attributes:
         compute: Seconds of the FLOPs at the chip's peak.
         memory: Seconds of the bytes of operands, results and the update at the bandwidth of the memory.
         network: Seconds of the collectives, in sequence.
         overlapped: Maximum of the three, as if they ran at once. A lower bound.
-        serial: Products in sequence, each at its own limit, then the update, then the collectives. Measured steps
-            usually take longer, because hardware does not reach published peaks.
+        serial: Products in sequence, each at its own limit, then the update, then the collectives.
     """
 
     compute: float
@@ -123,8 +124,40 @@ class StepSeconds:
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
+class ExpectedStep:
+    """Expected seconds of the parts of a step on each device, by the model that `plan_training` uses.
+
+    Attributes:
+        products: Seconds of products, with the tiles and the fraction of the peak that they reach.
+        attention: Seconds of products with a tensor that stays on the chip.
+        elementwise: Seconds of norms, activation functions and sums, which read and write memory.
+        update: Seconds of the optimiser's update.
+        layers: Seconds of launches and gaps.
+        once: Seconds of a training step for data, logging and stragglers.
+        weights: Seconds of the collectives of parameters and of their gradients.
+        activations: Seconds of the other collectives. Products wait for them.
+        hidden: Part of `weights` that overlaps with the rest.
+        overlapped: Seconds of the step: the sum of the parts without what is hidden.
+        serial: Sum of the parts, as if nothing overlapped.
+    """
+
+    products: float
+    attention: float
+    elementwise: float
+    update: float
+    layers: float
+    once: float
+    weights: float
+    activations: float
+    hidden: float
+    overlapped: float
+    serial: float
+
+
+@public("artifex_devices.planner")
+@dataclass(frozen=True)
 class StepRegime:
-    """Range of batches that one limit bounds.
+    """Range of batches in which one resource limits a step at published rates.
 
     Attributes:
         bound: "compute", "memory" or "network".

@@ -17,7 +17,7 @@ from artifex_devices.planner.training.efficiency import Efficiency
 
 
 def checked_efficiency(operation: str, efficiency: Efficiency | None, cluster: Cluster) -> Efficiency:
-    """Returns the factors, or the published ones of the cluster for None."""
+    """Returns the factors, or those of the cluster for None."""
     if efficiency is None:
         return Efficiency.of(cluster)
     check_type(operation, "efficiency", efficiency, Efficiency, "an Efficiency or None", "write Efficiency.of(cluster)")

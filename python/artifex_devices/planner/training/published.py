@@ -85,12 +85,17 @@ class PublishedError:
 
 def run_kind(shape: TransformerShape, cluster: Cluster, config: TrainingConfig) -> RunKind:
     """Returns the kind of a run: experts come before the context axis."""
-    name = str(cluster.parts["chip_name"])
-    chip = next((family for part, family in FAMILIES.items() if part in name), name)
     kind = "experts" if shape.experts else "context-parallel" if config.context > 1 else "dense"
     if not config.compiled:
         kind += ", not compiled"
-    return RunKind(chip, kind, _PRECISIONS.get(config.dtype, config.dtype))
+    return kind_on(cluster, kind, config.dtype)
+
+
+def kind_on(cluster: Cluster, kind: str, dtype: str) -> RunKind:
+    """Returns a kind of run on a cluster's chips, with products in the number format `dtype`."""
+    name = str(cluster.parts["chip_name"])
+    chip = next((family for part, family in FAMILIES.items() if part in name), name)
+    return RunKind(chip, kind, _PRECISIONS.get(dtype, dtype))
 
 
 def published_error(kind: RunKind, cluster: Cluster, efficiency: Efficiency) -> PublishedError | None:

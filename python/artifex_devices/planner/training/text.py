@@ -93,12 +93,13 @@ def factor_facts(efficiency: Efficiency, idle: Collection[str] = ()) -> list[tup
     """Formats the factors that act, numbered by source, and the sources as footnotes."""
     numbers: dict[str, int] = {}
     texts = []
-    for name in FACTORS:
+    acting = [name for name in FACTORS if name not in idle]
+    for name in acting:
         value, source = getattr(efficiency, name), efficiency.sources[name]
-        if value not in (0, 1) and name not in idle:
+        if value not in (0, 1):
             texts.append(f"{name} {value:.4g} [{numbers.setdefault(source, len(numbers) + 1)}]")
     if not texts:
-        return [("factors", "none: the expected seconds are the roofline")]
+        return [("factors", f"none ({efficiency.sources[acting[0]]}): the expected seconds are the bound")]
     coded = {source: re.sub(r"^(S[0-9]+)\b", r"[\1]", source) for source in numbers}
     return [("factors", ", ".join(texts)), *((f"[{number}]", coded[source]) for source, number in numbers.items())]
 

@@ -84,10 +84,11 @@ constexpr Factor matmul_factor(MatmulFormat format) noexcept {
   return has_few_bits ? Factor::kMatmulFloat8 : Factor::kMatmul;
 }
 
-/// No losses: fractions of 1, no quantisation, no fixed seconds. Prices with it are the roofline bound.
-Efficiency ideal_efficiency();
+/// No losses: fractions of 1, no quantisation, no fixed seconds. Prices with it are bounds at published rates.
+const Efficiency& ideal_efficiency();
 
-/// The published factors of a cluster's chip, or "model" where nothing is published.
+/// The published factors of a cluster's chip, or "model" where nothing is published. Rates that were measured need no
+/// factors: they are ideal.
 /// Example: an H100 has kMatmul 0.801, as 792.1 of 989 TFLOP/s were measured [S12].
 Efficiency published_efficiency(const Cluster& cluster);
 
@@ -101,8 +102,9 @@ std::string efficiency_mistakes(const Efficiency& efficiency);
 
 /// The part of a device's work on an m x n result that is not padding: whole tiles, and whole waves of them over the
 /// processors. The better of the tile and half of it counts. Example: 1024 x 1024 on 132 processors with 128 x 256
-/// tiles has 32 tiles and would use 32 of 132 processors; with 128 x 128 ones 64 of 132, so 0.485.
-double tile_efficiency(double m, double n, const Efficiency& efficiency) noexcept;
+/// tiles has 32 tiles and would use 32 of 132 processors; with 128 x 128 ones 64 of 132, so 0.485. The tiles of
+/// `products` equal products share the waves.
+double tile_efficiency(double m, double n, const Efficiency& efficiency, double products = 1) noexcept;
 
 /// Seconds of an m x k by k x n product: FLOPs at the reached rate, or bytes of operands and result at the memory's.
 struct ProductRates {

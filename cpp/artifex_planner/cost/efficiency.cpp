@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "artifex_planner/training/efficiency.h"
+#include "artifex_planner/cost/efficiency.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -89,29 +90,40 @@ bool is_hopper(std::string_view chip) {
          chip.find("H800") != std::string_view::npos;
 }
 
+Efficiency without_losses(std::string_view source) {
+  Efficiency result;
+  for (int i = 0; i < kFactorCount; ++i) {
+    const auto factor = static_cast<Factor>(i);
+    const bool is_tile = factor == Factor::kTileRows || factor == Factor::kTileColumns;
+    set(result, factor, is_fraction(factor) || is_tile ? 1 : 0, source);
+  }
+  return result;
+}
+
+bool has_measured_rates(const Cluster& cluster) {
+  const auto is_measured = [](const std::optional<SourcedNumber>& rate) { return rate && rate->source == "measured"; };
+  return is_measured(cluster.chip().memory_bandwidth) || is_measured(cluster.inside().bandwidth);
+}
+
 /// Of rows in tiles of `tile`: the part that is not padding.
 double filled(double size, double tile) { return size / (std::ceil(size / tile) * tile); }
 
-double quantised(double m, double n, double rows, double columns, double processors) {
+double quantised(double m, double n, double products, double rows, double columns, double processors) {
   const double fill = filled(m, rows) * filled(n, columns);
   if (processors <= 0) return fill;
-  const double tiles = std::ceil(m / rows) * std::ceil(n / columns);
+  const double tiles = products * std::ceil(m / rows) * std::ceil(n / columns);
   return fill * tiles / (std::ceil(tiles / processors) * processors);
 }
 
 }  // namespace
 
-Efficiency ideal_efficiency() {
-  Efficiency result;
-  for (int i = 0; i < kFactorCount; ++i) {
-    const auto factor = static_cast<Factor>(i);
-    const bool is_tile = factor == Factor::kTileRows || factor == Factor::kTileColumns;
-    set(result, factor, is_fraction(factor) || is_tile ? 1 : 0, "model");
-  }
-  return result;
+const Efficiency& ideal_efficiency() {
+  static const Efficiency kIdeal = without_losses("model");
+  return kIdeal;
 }
 
 Efficiency published_efficiency(const Cluster& cluster) {
+  if (has_measured_rates(cluster)) return without_losses("the rates are measured");
   Efficiency result = ideal_efficiency();
   const ClusterChip& chip = cluster.chip();
   const auto* const row = std::ranges::find_if(
@@ -186,14 +198,14 @@ std::string efficiency_mistakes(const Efficiency& efficiency) {
   return fmt::format("{}", fmt::join(wrong, "; "));
 }
 
-double tile_efficiency(double m, double n, const Efficiency& efficiency) noexcept {
+double tile_efficiency(double m, double n, const Efficiency& efficiency, double products) noexcept {
   const double rows = efficiency[Factor::kTileRows];
   const double columns = efficiency[Factor::kTileColumns];
   const double processors = efficiency[Factor::kProcessors];
   if (m < 1 || n < 1) return 1;
-  const double whole = quantised(m, n, rows, columns, processors);
+  const double whole = quantised(m, n, products, rows, columns, processors);
   if (processors <= 0) return whole;
-  return std::max(whole, quantised(m, n, rows, std::max(columns / 2, 1.0), processors));
+  return std::max(whole, quantised(m, n, products, rows, std::max(columns / 2, 1.0), processors));
 }
 
 double product_seconds(double m, double n, double k, const ProductRates& rates, const Efficiency& efficiency) noexcept {
@@ -239,6 +251,7 @@ constexpr std::array<FittedChip, 8> kFittedChips = {{
 
 Efficiency default_efficiency(const Cluster& cluster) {
   Efficiency result = published_efficiency(cluster);
+  if (has_measured_rates(cluster)) return result;
   if (cluster.inside().kind != NetworkKind::kTorus) {
     const std::string source =
         fmt::format("fit of {} published decode runs on GPUs, docs/planner_accuracy.md", kDecodeRuns);
