@@ -16,6 +16,7 @@ from pathlib import Path
 FLAG = "--xla_force_host_platform_device_count=8"
 # Read at the first use of a device, so it must stand before any test module asks for one.
 os.environ.pop("JAX_NUM_CPU_DEVICES", None)
+os.environ.pop("COLUMNS", None)  # of pytest-xdist; recorded texts are of no terminal
 if FLAG not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}".strip()
 

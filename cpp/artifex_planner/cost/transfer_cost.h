@@ -27,8 +27,8 @@ void visit_fields(FieldsOf<TransferCost> auto& cost, const auto& visit) {
 /// Name of the algorithm of all-reduces whose sums the switch of a node computes.
 inline constexpr std::string_view kSumsInSwitch = "sums in the switch";
 
-/// A cost at published rates, with the transfer at the part of the rate that messages of `bytes` reach. With `is_dispatch`
-/// links and network reach Factor::kDispatch, as in the exchange of experts' tokens.
+/// A cost at published rates, with the transfer at the part of the rate that messages of `bytes` reach. With
+/// `is_dispatch` links and network reach Factor::kDispatch, as in the exchange of experts' tokens.
 TransferCost reached(TransferCost cost, double bytes, const Efficiency& efficiency, bool is_dispatch = false) noexcept;
 
 /// The expected cost, and the one at published rates, which is a bound.

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "artifex_planner/cost/efficiency.h"
 #include "artifex_planner/inference/config.h"
 #include "artifex_planner/kind_names.h"
-#include "artifex_planner/cost/efficiency.h"
 #include "artifex_planner/training/links.h"
 #include "artifex_planner/training/memory.h"
 #include "artifex_planner/training/model.h"

@@ -34,7 +34,7 @@ struct StepTensor {
 
 enum class StepOpKind : uint8_t {
   kMatmul,       // counts FLOPs
-  kElementwise,  // the same rule for collectives; no FLOPs and bytes, because compilers fuse it with its neighbours
+  kElementwise,  // the same rule for collectives; no FLOPs, and bytes in expected seconds only
   kLookup,       // rows of a table: a product with a one-hot array that each device builds for itself
   kRoute         // the same rows in another order, such as tokens sent to experts and back
 };

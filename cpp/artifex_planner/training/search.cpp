@@ -74,13 +74,13 @@ double fullness(const TrainingCandidate& candidate, const TrainingSpace& space) 
 bool share_row(const TrainingCandidate& a, const TrainingCandidate& b) {
   const auto is_near = [](double x, double y, double part) { return std::abs(x - y) <= part * std::max(x, y); };
   return a.config.devices() == b.config.devices() && a.config.optimizer == b.config.optimizer &&
-         is_near(a.seconds, b.seconds, kSameSeconds) && is_near(to_real(a.needed), to_real(b.needed), kSameMemory) &&
+         is_near(a.seconds, b.seconds, kSameSeconds) && is_near(to_real(a.memory), to_real(b.memory), kSameMemory) &&
          is_near(to_real(a.host), to_real(b.host), kSameMemory);
 }
 
 /// Whether `a` is at least as good as `b` in all respects.
 bool dominates(const TrainingCandidate& a, const TrainingCandidate& b) {
-  return a.seconds <= b.seconds && a.needed <= b.needed && a.config.devices() <= b.config.devices();
+  return a.seconds <= b.seconds && a.memory <= b.memory && a.config.devices() <= b.config.devices();
 }
 
 class Searcher {
@@ -216,7 +216,7 @@ class Searcher {
 
   void add_option(const TrainingCandidate& candidate) {
     const auto place = std::ranges::upper_bound(found_.options, candidate, [](const auto& a, const auto& b) {
-      return std::tie(a.seconds, a.needed) < std::tie(b.seconds, b.needed);
+      return std::tie(a.seconds, a.memory) < std::tie(b.seconds, b.memory);
     });
     found_.options.insert(place, candidate);
     if (found_.options.size() > space_.top) found_.options.pop_back();

@@ -83,12 +83,13 @@ TEST(Fields, AreAllMembersOfResults) {
   expect_fields<CollectiveBytes>();
   expect_fields<CollectiveBound>(-2);  // not the bytes of each chip, nor the slices that a group spans
   expect_fields<CollectiveAlgorithm>(1);
-  expect_fields<PlannedCollective>(1);    // the two numbers of its bytes
-  expect_fields<PlannedReshardStep>(-1);  // bytes before and after are a pair
-  expect_fields<PlannedStrategy>(-1);     // not the function that counts bytes
+  expect_fields<PlannedCollective>(1);  // the two numbers of its bytes
+  expect_fields<PlannedReshardStep>();  // bytes before and after are a pair, expected and bound are two
+  expect_fields<PlannedStrategy>(-1);   // not the function that counts bytes
   expect_fields<ReshardLowerBound>();
   expect_fields<PlannedReshard>();
-  expect_fields<StepSeconds>(1);  // overlapped and serial instead of the device's
+  expect_fields<StepSeconds>(1);   // overlapped and serial instead of the device's
+  expect_fields<ExpectedStep>(3);  // what is hidden, overlapped and serial
 }
 
 }  // namespace

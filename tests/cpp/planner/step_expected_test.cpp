@@ -7,7 +7,7 @@
 namespace artifex_devices::planner {
 namespace {
 
-DeviceRates hardware(double peak, double memory_bandwidth) {
+DeviceRates rates_of(double peak, double memory_bandwidth) {
   DeviceRates made;
   made.peak_flops[static_cast<size_t>(MatmulFormat::kBFloat16)] = peak;
   made.memory_bandwidth = memory_bandwidth;
@@ -22,7 +22,7 @@ Efficiency with(const std::vector<std::pair<Factor, double>>& changes) {
 }
 
 /// 4 devices behind a switch of 100 bytes/s each, and a second a step.
-StepNetwork behind_switch() { return {{4}, {{}, {NodeGroup{SwitchGroup{4, 100, {0, 1}}, 1, 0, {}}}}}; }
+StepNetwork four_behind_switch() { return {{4}, {{}, {NodeGroup{SwitchGroup{4, 100, {0, 1}}, 1, 0, {}}}}}; }
 
 StepWork work_of(const LetterModel& made, const std::map<char, MeshAxes>& cuts) {
   return step_work(made.model, {4}, made.rules(cuts));
@@ -36,7 +36,7 @@ TEST(ExpectedStep, SumsItsPartsAtTheReachedRates) {
                                    {Factor::kLinksHalfBytes, 512},
                                    {Factor::kLayerSeconds, 3},
                                    {Factor::kStepSeconds, 7}});
-  const ExpectedStep step = expected_step(work, hardware(1000, 1000), behind_switch(), factors);
+  const ExpectedStep step = expected_step(work, rates_of(1000, 1000), four_behind_switch(), factors);
   EXPECT_DOUBLE_EQ(step.products, 6 * (2.0 * 64 * 8 * 32 / 4) / (1000 * 0.5));
   EXPECT_EQ(step.attention, 0);
   // `in` is the result of an element-wise kernel: two operands read and one result written, three passes.
@@ -54,7 +54,7 @@ TEST(ExpectedStep, SumsItsPartsAtTheReachedRates) {
 
 TEST(ExpectedStep, HidesCollectivesOfWeightsOnly) {
   const StepWork work = work_of(two_matrices(), {{'f', 1}});  // all-reduces of activations
-  const ExpectedStep step = expected_step(work, hardware(1e9, 1e9), behind_switch(), ideal_efficiency());
+  const ExpectedStep step = expected_step(work, rates_of(1e9, 1e9), four_behind_switch(), ideal_efficiency());
   EXPECT_EQ(step.weights, 0);
   EXPECT_GT(step.activations, 0);
   EXPECT_EQ(step.hidden(), 0);
@@ -73,8 +73,8 @@ TEST(ExpectedStep, IsNeverBelowTheSecondsOfItsDevices) {
   for (const auto& cuts : std::vector<std::map<char, MeshAxes>>{{{'b', 1}}, {{'b', 1}, {'e', 1}}, {{'f', 1}}, {}}) {
     const StepWork work = work_of(two_matrices(), cuts);
     const Efficiency factors = with({{Factor::kMatmul, 0.7}, {Factor::kMemory, 0.3}, {Factor::kLinkFraction, 0.6}});
-    const double least = expected_device_seconds(work, hardware(1000, 900), factors).serial();
-    EXPECT_GE(expected_step(work, hardware(1000, 900), behind_switch(), factors).overlapped(), least);
+    const double least = expected_device_seconds(work, rates_of(1000, 900), factors).serial();
+    EXPECT_GE(expected_step(work, rates_of(1000, 900), four_behind_switch(), factors).overlapped(), least);
   }
 }
 
@@ -86,13 +86,13 @@ TEST(ExpectedProducts, FillTilesAndShareWaves) {
   const Efficiency factors =
       with({{Factor::kTileRows, 16}, {Factor::kTileColumns, 16}, {Factor::kProcessors, 4}, {Factor::kMatmul, 0.5}});
   // Half of the tile's columns: 2 x 2 tiles, three quarters of their rows filled, one wave of 4.
-  EXPECT_DOUBLE_EQ(expected_product_seconds(product, hardware(100, 1e9), factors), 1000 / (100 * 0.5 * 0.75));
+  EXPECT_DOUBLE_EQ(expected_product_seconds(product, rates_of(100, 1e9), factors), 1000 / (100 * 0.5 * 0.75));
   product.columns = 8;  // one tile in a row: 2 of 4 processors
-  EXPECT_DOUBLE_EQ(expected_product_seconds(product, hardware(100, 1e9), factors), 1000 / (100 * 0.5 * 0.75 / 2));
+  EXPECT_DOUBLE_EQ(expected_product_seconds(product, rates_of(100, 1e9), factors), 1000 / (100 * 0.5 * 0.75 / 2));
   product.batches = 2;
-  EXPECT_DOUBLE_EQ(expected_product_seconds(product, hardware(100, 1e9), factors), 1000 / (100 * 0.5 * 0.75));
+  EXPECT_DOUBLE_EQ(expected_product_seconds(product, rates_of(100, 1e9), factors), 1000 / (100 * 0.5 * 0.75));
   product.bytes = {5000, 0};
-  EXPECT_DOUBLE_EQ(expected_product_seconds(product, hardware(100, 50), factors), 100);
+  EXPECT_DOUBLE_EQ(expected_product_seconds(product, rates_of(100, 50), factors), 100);
 }
 
 TEST(ExpectedProducts, OfAttentionReachTheFractionOfTheirPass) {
@@ -102,9 +102,9 @@ TEST(ExpectedProducts, OfAttentionReachTheFractionOfTheirPass) {
   product.is_attention = true;
   const Efficiency factors =
       with({{Factor::kAttentionForward, 0.5}, {Factor::kAttentionBackward, 0.25}, {Factor::kTileRows, 128}});
-  EXPECT_DOUBLE_EQ(expected_product_seconds(product, hardware(100, 1e9), factors), 20);
+  EXPECT_DOUBLE_EQ(expected_product_seconds(product, rates_of(100, 1e9), factors), 20);
   product.kind = StepProductKind::kRecomputed;  // in the backward pass
-  EXPECT_DOUBLE_EQ(expected_product_seconds(product, hardware(100, 1e9), factors), 40);
+  EXPECT_DOUBLE_EQ(expected_product_seconds(product, rates_of(100, 1e9), factors), 40);
 }
 
 TEST(StepWork, HasTheSizesOfTheProductsOfOneDevice) {

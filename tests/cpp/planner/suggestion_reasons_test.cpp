@@ -80,7 +80,9 @@ TEST(SuggestionReasons, CompareMemoryOfEquallyFastPlans) {
 TEST(SuggestionReasons, ReportThePartsOfTheFirstPlan) {
   EXPECT_EQ(why_first(plan_with({}), true), "1 s on each device, no collectives");
   EXPECT_EQ(why_first(plan_with({{CollectiveOp::kAllGather, 1.25}}), true),
-            "1 s on each device, and 250 ms of 1.25 s of collectives that nothing hides");
+            "1 s on each device, then 250 ms of collectives that nothing hides (1.25 s in all)");
+  EXPECT_EQ(why_first(plan_with({{CollectiveOp::kAllGather, 0.25}}), true),
+            "1 s on each device, which hides all 250 ms of collectives");
   EXPECT_EQ(why_first(plan_with({{CollectiveOp::kAllGather, 0.25}}), false),
             "1 s on each device, then 250 ms of collectives");
 }

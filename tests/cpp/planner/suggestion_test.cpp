@@ -21,7 +21,7 @@ StepModel one_product() {
   model.tokens = 8;
   model.is_training = false;
   model.tensors = {
-      {.name = "in", .shape = Dims{8, 12}, .axes = {0, 1}, .scales = true},
+      {.name = "in", .shape = Dims{8, 12}, .axes = {0, 1}, .role = StepRole::kGiven, .scales = true},
       {.name = "w", .shape = Dims{12, 16}, .axes = {2, 3}, .role = StepRole::kParameter},
       {.name = "out", .shape = Dims{8, 16}, .axes = {0, 3}, .scales = true},
   };

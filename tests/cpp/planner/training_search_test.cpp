@@ -73,7 +73,7 @@ std::vector<Numbers> all_fitting(const Cluster& cluster, const Efficiency& effic
             config.offload_optimizer = has_host_states;
             config.offload_activations = has_host_activations;
             const TrainingPlan plan = plan_training(small_shape(), cluster, config, efficiency);
-            if (to_real(plan.needed()) <= space.memory_limit) found.emplace_back(plan.expected.total(), plan.needed());
+            if (to_real(plan.needed()) <= space.memory_limit) found.emplace_back(plan.expected.total(), plan.memory);
           }
         });
       });
@@ -97,7 +97,7 @@ TEST(TrainingSearch, FindsTheBestOfAllCombinations) {
   // Each point of the front is a combination, and nothing that was planned alone is faster with as little memory.
   for (const TrainingCandidate& each : found.front) {
     const auto is_it = [&](const Numbers& other) {
-      return std::abs(std::get<0>(other) / each.seconds - 1) < 1e-12 && std::get<1>(other) == each.needed;
+      return std::abs(std::get<0>(other) / each.seconds - 1) < 1e-12 && std::get<1>(other) == each.memory;
     };
     EXPECT_TRUE(std::ranges::any_of(all, is_it)) << each.seconds;
   }

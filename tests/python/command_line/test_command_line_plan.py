@@ -479,14 +479,14 @@ def test_models_from_files(tmp_path, capsys):
     words = ("--batch", "64", "--sequence", "512", "--cluster", "tpu v5e 4x4")
     shape = models.TransformerShape("mine", 4, 1024, 4096, 8, 8, 128, 32000)
     expected = suggest(shape, "tpu v5e 4x4", batch=64, sequence=512)
-    assert output_of(capsys, str(path), *words) == (0, f"{expected}\n", "")
+    assert found(capsys, str(path), *words) == json.loads(expected.to_json())
     path.write_text(MINE.replace("embed", "embd").replace("mlp = 4096", 'mlp = "wide"'))
     text = refused(capsys, str(path), *words)
     assert "line 2: embd is not a key (did you mean embed?); line 3: mlp is 'wide'; expected an integer" in text
     assert "embed is missing" in text
     path.write_text(f"{MINE}tied_embeddings = true\n")
     tied = suggest(replace(shape, tied_embeddings=True), "tpu v5e 4x4", batch=64, sequence=512)
-    assert output_of(capsys, str(path), *words) == (0, f"{tied}\n", "")
+    assert found(capsys, str(path), *words) == json.loads(tied.to_json())
     path.write_text(f'{MINE}\nsource = "a page"\n')
     assert "source is not a key" in refused(capsys, str(path), *words)
     path.write_text(MINE.replace("kv_heads = 8", "kv_heads = 3"))

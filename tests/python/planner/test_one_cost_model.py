@@ -28,7 +28,12 @@ PODS = {"64 x h100": cluster.dgx("h100", nodes=8), "32 x a100": cluster.dgx("a10
 def test_a_step_and_a_training_run_take_the_same_time(pod, shape, batch, sequence, keep, recompute):
     nodes = PODS[pod]
     config = TrainingConfig(
-        batch=batch, sequence=sequence, microbatch=batch // nodes.device_count, zero=3, recompute=recompute
+        batch=batch,
+        sequence=sequence,
+        microbatch=batch // nodes.device_count,
+        zero=3,
+        recompute=recompute,
+        attention_kernel="native",  # as in a step
     )
     run = plan_training(shape, nodes, config)
     model = models.transformer(shape, batch=batch, sequence=sequence, keep=keep, optimizer=GRADIENTS)

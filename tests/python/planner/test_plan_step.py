@@ -140,7 +140,7 @@ def test_expected_seconds_are_at_the_reached_rates(mesh):
 def test_the_error_is_that_of_published_dense_training_runs():
     gpus = mesh_of(cluster.dgx("h100"), (8,), ("data",))
     dense = models.transformer("llama-2-7b", batch=8, sequence=128)
-    assert "published runs on H100 that were not used to fit the factors" in str(plan_step(dense, gpus, {}))
+    assert "16 published dense runs in bfloat16 on H100, not used to fit the factors" in str(plan_step(dense, gpus, {}))
     unknown = "error        not known"
     forward = models.transformer("llama-2-7b", batch=8, sequence=128, optimizer=None)
     experts = models.moe(embed=64, mlp=64, experts=8, experts_per_token=1, layers=1, tokens=64)

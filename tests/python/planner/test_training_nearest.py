@@ -31,7 +31,7 @@ def test_each_source_of_factors_is_one_numbered_note():
     assert text.count("fit of") == 1
     assert '"Machine Learning Engineering"' in text  # the title of S12, which a source names
     ideal = plan_training("llama-2-7b", plan.cluster, plan.config, efficiency=Efficiency.ideal())
-    assert "none: the expected seconds are the roofline" in ideal.details()
+    assert "none (model): the expected seconds are the bound" in ideal.details()
 
 
 def test_one_microbatch_is_not_written_in_the_plural():

@@ -134,8 +134,8 @@ def test_shorter_first_and_last_stages():
     ],
 )
 def test_options_of_a_search_have_valid_settings(program, model, pinned):
-    found = suggest(model, GPUS, batch=64, sequence=4096, top=100, progress=False, **pinned)
+    found = suggest(model, GPUS, batch=64, sequence=4096, top=300, progress=False, **pinned)
     runs = [option.plan for option in found.options if option.runs_in(program)]
-    assert len(runs) > 10
+    assert len(runs) > 5
     for each in runs:
         read(program, each)

@@ -36,7 +36,7 @@ def test_the_choices_of_a_dense_model_on_four_nodes():
         "recompute": ("none", "full"),
         **OPEN,
     }
-    assert (found.combinations, found.consistent, found.too_large) == (1344000, 209192, 8383)
+    assert (found.combinations, found.consistent, found.too_large) == (1344000, 209192, 8592)
 
 
 def test_the_choices_of_experts_on_two_nodes():

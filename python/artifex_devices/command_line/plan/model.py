@@ -111,12 +111,18 @@ def _plan(shape: Any, cluster: Cluster, efficiency: Efficiency, arguments: argpa
 
 def _search(shape: Any, cluster: Cluster, efficiency: Efficiency, arguments: argparse.Namespace) -> TrainingSuggestions:
     from artifex_devices.planner import suggest
+    from artifex_devices.planner.training.code import fields_of_search
 
     options = {name: getattr(arguments, name) for name in SEARCH_ONLY}
     options = {name: value for name, value in options.items() if value is not None}
+    fields = _fields(arguments)
     if arguments.code not in (None, "mesh", "jax"):
         options.setdefault("top", _MOST_OPTIONS)
-    return suggest(shape, cluster, efficiency=efficiency, progress=not arguments.quiet, **options, **_fields(arguments))
+        fields = {**fields_of_search(arguments.code), **fields}
+    found: TrainingSuggestions = suggest(
+        shape, cluster, efficiency=efficiency, progress=not arguments.quiet, **options, **fields
+    )
+    return found
 
 
 def _fits(found: Found) -> bool:

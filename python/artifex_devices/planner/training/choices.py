@@ -114,12 +114,12 @@ class TrainingSuggestions(Report):
         title = f"{self.model.name} on {self.cluster.name}: seconds of a step over memory of a device"
         chart = axes_for("TrainingSuggestions.plot", ax, title, notes)
         chart.loglog()
-        memories = sorted(each.plan.needed / 1e9 for each in chosen)
+        memories = sorted(each.plan.memory / 1e9 for each in chosen)
         for devices in sorted({each.plan.devices for each in chosen}, reverse=True):
             plans = sorted(
                 (each.plan for each in chosen if each.plan.devices == devices), key=lambda plan: plan.seconds
             )
-            points = [(plan.needed / 1e9, plan.seconds) for plan in plans]
+            points = [(plan.memory / 1e9, plan.seconds) for plan in plans]
             chart.plot(*zip(*points, strict=True), "o", label=f"{devices} devices")
             for i in {0, len(plans) - 1}:  # the fastest, and the option with the least memory
                 is_right = points[i][0] ** 2 > memories[0] * memories[-1]  # of the middle; the text is to the left then
@@ -250,7 +250,7 @@ def _worth_a_row(options: Iterable[TrainingChoice]) -> list[TrainingChoice]:
     for each in options:
         own = each.plan
         if not any(
-            other.plan.needed <= _AS_MUCH * own.needed
+            other.plan.memory <= _AS_MUCH * own.memory
             and other.plan.host_memory <= _AS_MUCH * own.host_memory
             and other.config.optimizer == each.config.optimizer
             for other in kept

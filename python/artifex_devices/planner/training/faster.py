@@ -89,6 +89,8 @@ def _changes(plan: Plan, others: Iterable[TrainingConfig]) -> Iterator[Iterator[
     config, shape, cluster = plan.config, plan.model, plan.cluster
     if not config.flash_attention:
         yield iter([{"flash_attention": True}])
+    if config._attention_kernel == "flash2":
+        yield iter([{"attention_kernel": "native"}])
     if config.dtype in ("bfloat16", "float16") and cluster.parts["peak_flops"].get("float8") is not None:
         yield ({**changes(config, each), "dtype": "float8"} for each in (config, *others))
     yield ({"microbatch": each} for each in _next(_divisors(config.batch), config.microbatch))
@@ -107,7 +109,7 @@ def _changes(plan: Plan, others: Iterable[TrainingConfig]) -> Iterator[Iterator[
     if config.pipeline > 1:
         chunks = range(2, shape.layers // config.pipeline + 1)
         yield ({"schedule": "interleaved", "chunks": each} for each in chunks if each != config.chunks)
-    yield ({"zero": each} for each in range(4) if each != config.zero)
+    yield ({"zero": each, **_same_kernel(config, each)} for each in range(4) if each != config.zero)
     if config.zero and cluster.slices > 1:
         inside = cluster.device_count // cluster.slices
         yield ({"zero_shards": each} for each in (None, inside) if each != config.zero_shards)
@@ -116,6 +118,12 @@ def _changes(plan: Plan, others: Iterable[TrainingConfig]) -> Iterator[Iterator[
     for name in ("offload_optimizer", "offload_activations"):
         if getattr(config, name):
             yield iter([{name: False}])
+
+
+def _same_kernel(config: TrainingConfig, zero: int) -> dict[str, Any]:
+    """Returns what keeps the kernel of attention where its default depends on the ZeRO stage."""
+    kernel = config._attention_kernel
+    return {} if config.replaced(zero=zero, data=None)._attention_kernel == kernel else {"attention_kernel": kernel}
 
 
 def _lighter_recomputation(plan: Plan) -> Iterator[dict[str, Any]]:

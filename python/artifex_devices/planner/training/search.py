@@ -59,11 +59,11 @@ def _front(choices: Iterable[TrainingChoice]) -> tuple[TrainingChoice, ...]:
     """
 
     def numbers(each: TrainingChoice) -> tuple[float, float, int]:
-        return (each.plan.seconds, each.plan.needed, each.plan.devices)
+        return (each.plan.seconds, each.plan.memory, each.plan.devices)
 
     kept: list[TrainingChoice] = []
     for each in sorted(choices, key=numbers):
         own = numbers(each)
-        if not any(other.plan.devices <= own[2] and 0.95 * other.plan.needed <= own[1] for other in kept):
+        if not any(other.plan.devices <= own[2] and 0.95 * other.plan.memory <= own[1] for other in kept):
             kept.append(each)
     return tuple(kept)

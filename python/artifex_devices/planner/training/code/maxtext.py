@@ -21,6 +21,8 @@ _NO_SETTING = (
 )  # fmt: skip
 _CONTEXT = {"ring": "ring", "all_gather": "all_gather", "all_to_all": "ulysses"}
 _FORMATS = ("bfloat16", "float16", "float32", "float8", "int8")
+#: Fields of a search for this program.
+SEARCH: dict[str, object] = {}
 
 
 def problem(plan: TrainingPlan) -> str | None:

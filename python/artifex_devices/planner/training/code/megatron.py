@@ -17,6 +17,8 @@ _NO_SETTING = (
 )  # fmt: skip
 _CONTEXT = {"ring": "p2p", "all_to_all": "a2a", "all_gather": "all_gather"}
 _COMPUTE = {"bfloat16": "bfloat16", "float8": "bfloat16", "float16": "float16", "float32": "float32"}
+#: Fields of a search for this program: few of the fastest configurations run in it without them.
+SEARCH: dict[str, object] = {"offload_activations": False}
 
 
 def problem(plan: TrainingPlan) -> str | None:

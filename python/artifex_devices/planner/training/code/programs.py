@@ -15,6 +15,12 @@ PROGRAMS: Mapping[str, ModuleType] = MappingProxyType(
 )
 
 
+def fields_of_search(program: str) -> Mapping[str, object]:
+    """Returns fields that a search for a program pins, so that the program can run what is found."""
+    fields: Mapping[str, object] = PROGRAMS[program].SEARCH
+    return fields
+
+
 def problem_in(program: str, plan: TrainingPlan) -> str | None:
     """Returns why a program cannot run a plan, as a sentence, or None if it can."""
     find: Callable[[TrainingPlan], str | None] = PROGRAMS[program].problem

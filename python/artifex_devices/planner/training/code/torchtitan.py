@@ -46,6 +46,10 @@ def _distance(some: tuple[int, ...], others: tuple[int, ...]) -> float:
     return sum(abs(a - b) / max(a, b, 1) for a, b in zip(some, others, strict=True))
 
 
+#: Fields of a search for this program: few of the fastest configurations run in it without them.
+SEARCH: dict[str, object] = {"offload_activations": False}
+
+
 def problem(plan: TrainingPlan) -> str | None:
     """Returns why torchtitan cannot run the plan, or None."""
     shape = plan.model
