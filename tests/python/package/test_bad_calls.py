@@ -53,6 +53,7 @@ def repaired(row, text, calls, folder):
     known.update({name: getattr(ad, name) for name in ad.__all__}, artifex_devices=ad)  # as the messages call them
     exec(row.given, known)
     eval(row.then.replace("{}", found.group(1)).replace("{!r}", repr(found.group(1))), known)
+    known.clear()  # free-threaded Python 3.13 never frees a lambda at the top of a text, nor its namespace
 
 
 def in_use():

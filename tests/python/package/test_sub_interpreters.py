@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The import in a sub-interpreter is refused, and the main interpreter is not affected.
 
-Python 3.13 itself refuses it in an isolated one, the default there; so these are as those of earlier versions.
+Python 3.13 itself refuses it in isolated interpreters, the default there, so these tests create legacy ones. A
+free-threaded build refuses it in legacy ones too, with a text of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from many_threads import IS_FREE_THREADED
 
 PRELUDE = """
 import warnings
@@ -41,6 +43,8 @@ TEXT = (
     "ImportError: artifex_devices: the import is in a sub-interpreter; expected the main interpreter, as a process has "
     'one set of devices and workers; import it there, or start a process by multiprocessing\'s "spawn"'
 )
+if IS_FREE_THREADED:
+    TEXT = "ImportError: module artifex_devices._core does not support loading in subinterpreters"
 
 
 def run(body: str) -> list[str]:

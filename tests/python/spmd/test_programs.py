@@ -723,6 +723,7 @@ def test_a_thread_that_ended_leaves_no_greenlet_to_be_collected_elsewhere(execut
     assert done.stdout.splitlines() == ["3", "[]"], done.stderr
 
 
+@pytest.mark.thread_unsafe(reason="other threads push its layouts out of the cache")
 def test_the_memory_for_layouts_of_meshes_is_bounded():
     device = ad.devices()[:1]
     for number in range(300):
