@@ -174,7 +174,7 @@ curves: setup ## only the curves of docs/performance_rows.md: time against bytes
 	@python bench/curves.py $(jax_python) $(ARGS)
 	@python bench/performance_page.py
 
-performance: setup ## all numbers of the performance pages again, on a quiet machine, in half an hour; with JAX after `make oracle`
+performance: setup ## all numbers of the performance pages again, on a quiet machine, in 50 minutes; with JAX after `make oracle`
 	@mkdir -p build
 	@python bench/run.py --json build/table_1.json $(jax_python) $(ARGS)
 	@python bench/curves.py $(jax_python) $(ARGS)

@@ -50,7 +50,7 @@ CHOSEN = {  # by name of the row
         "`device_put` of 512 bytes to 8 devices", "Python's interpreter", True
     ),
     "device_put tree of 200 x (8,16) f32, 8 shards each": Chosen(
-        "`device_put` of a tree of 200 such arrays", "0.8 us for each leaf", True
+        "`device_put` of a tree of 200 such arrays", "2 us for each leaf", True
     ),
     "device_put 256 MiB, 8 shards, dim 0": Chosen("`device_put` of 256 MiB to 8 devices", "memory", True),
     "device_put 256 MiB, one device, may_alias=True": Chosen(
@@ -58,7 +58,7 @@ CHOSEN = {  # by name of the row
     ),
     "gather 256 MiB from 8 shards, dim 0": Chosen("`np.asarray` of 256 MiB on 8 devices", "memory", True),
     "gather of 100 Arrays (8,16) f32 from 8 shards": Chosen(
-        "`device_get` of 100 Arrays of 512 bytes", "0.9 us for each Array"
+        "`device_get` of 100 Arrays of 512 bytes", "2 us for each Array"
     ),
     "copy 64 MiB, transpose of 4-byte items": Chosen("copying the transpose of a matrix of 64 MiB", "memory"),
     "reshard 256 MiB, 8 shards, dim 0 -> 8 shards, last dim": Chosen(
@@ -79,7 +79,7 @@ CHOSEN = {  # by name of the row
     "prefetch, producer and consumer of equal CPU time of one core, times the ideal": Chosen(
         "prefetching: time over the ideal", "the slower of the two"
     ),
-    "4,096 devices: create": Chosen("creating 4,096 devices", "0.6 us for each device", True),
+    "4,096 devices: create": Chosen("creating 4,096 devices", "0.8 us for each device", True),
 }
 OF_README = (
     "import over NumPy",
@@ -123,7 +123,7 @@ CHARTS = (  # family and name of a curve, heading, and what limits it
         "by_devices",
         "shard_map + psum of 16 floats per device",
         "Running a program with a collective",
-        "Python is the limit: it runs the body once for each device, in turn, on one thread. This takes 2 to 3 us for "
+        "Python is the limit: it runs the body once for each device, in turn, on one thread. This takes 2 to 4 us for "
         "each device. On one device, JAX's compiled program is faster.",
     ),
 )
@@ -179,7 +179,7 @@ such operation or that it was not measured.
 
 {conditions_of_curves(curves)}
 
-`make performance` measures everything again on your machine, in half an hour. It writes `bench/table.json` and
+`make performance` measures everything again on your machine, in 50 minutes. It writes `bench/table.json` and
 `bench/curves.json`, and this page and its pictures from them; a test compares page and data.
 """
 
