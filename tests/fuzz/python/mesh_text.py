@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from artifex_devices.command_line.console import UsageError, bytes_of, count_of
-from artifex_devices.command_line.plan import _perm, _traffic
 from artifex_devices.command_line.plan.mesh_argument import read_array, read_sizes, read_spec
+from artifex_devices.command_line.plan.network import _perm, _traffic
 from artifex_devices.command_line.plan.step import read_rules
 from artifex_devices.sharding import AbstractMesh, P
 from oracle import check_pickle, check_refusal, require, text_of
@@ -19,8 +19,8 @@ from oracle import check_pickle, check_refusal, require, text_of
 MODULES = (
     "artifex_devices.command_line.plan.mesh_argument",
     "artifex_devices.command_line.console",
-    "artifex_devices.command_line.plan_model",
-    "artifex_devices.command_line.plan",
+    "artifex_devices.command_line.plan.network",
+    "artifex_devices.command_line.plan.step",
 )
 _AXES = ("x", "y", "data", "model")
 

@@ -58,6 +58,8 @@ EXEMPT = {
             "planner.StepPlan",
             "planner.StepProduct",
             "planner.StepRegime",
+            "planner.ExpectedStep",
+            "planner.RunCost",
             "planner.StepSeconds",
             "models.ShapeParameters",
             "planner.EfficiencyFit",

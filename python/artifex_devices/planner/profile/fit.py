@@ -122,7 +122,7 @@ def fit_profile(
         >>> profile = read_profile([{**gemm, "dur": 3e6}], steps=1)
         >>> found = fit_profile(plan, profile)
         >>> round(found.before["products"], 3), found.efficiency.matmul < plan.efficiency.matmul
-        (2.554, True)
+        (2.62, True)
         >>> round(found.after["products"], 3), found.efficiency.sources["matmul"]
         (3.0, 'profile a trace, gpu:0, 1 step')
     """
