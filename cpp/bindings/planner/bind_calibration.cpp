@@ -50,8 +50,8 @@ void bind_calibration(py::module_& module) {
   module.attr("COPY_TERMS") = py::tuple(py::cast(kCopyTerms));
   module.attr("PROGRAM_TERMS") = py::tuple(py::cast(kProgramTerms));
   module.attr("PROGRAM_COLLECTIVES") = py::tuple(py::cast(kKindNames<ProgramCollective>));
-  module.def("copy_terms", &copy_terms_of, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
-             py::arg("destination"), py::arg("cache_bytes"),
+  module.def("copy_terms", &copy_terms_of, py::arg("shape"), py::arg("itemsize"), py::arg("source").none(false),
+             py::arg("destination").none(false), py::arg("cache_bytes"),
              "Returns (COPY_TERMS, [(memory from, memory to, bytes)]) of the direct copies between devices of "
              "this process.");
   module.def(

@@ -42,7 +42,7 @@ Args:
          int64_t stage, const ProfileParts& parts, const Efficiency& start, const std::string& source) {
         return run_blocking([&] { return fit_profile(shape, *cluster, config, stage, parts, start, source); });
       },
-      py::arg("shape"), py::arg("cluster"), py::arg("config"), py::arg("stage"), py::arg("parts"),
+      py::arg("shape"), py::arg("cluster").none(false), py::arg("config"), py::arg("stage"), py::arg("parts"),
       py::arg("efficiency"), py::arg("source"),
       R"(Fits the factors of a chip to the parts of a profiled step.
 

@@ -74,18 +74,18 @@ py::list reshard_copies(const std::vector<int64_t>& global_shape, int64_t itemsi
 }  // namespace
 
 void bind_reshard(py::module_& module) {
-  module.def("plan_reshard", &reshard_dict, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
-             py::arg("destination"), py::arg("cluster"), py::arg("memory_limit"), py::arg("strategy"),
+  module.def("plan_reshard", &reshard_dict, py::arg("shape"), py::arg("itemsize"), py::arg("source").none(false),
+             py::arg("destination").none(false), py::arg("cluster"), py::arg("memory_limit"), py::arg("strategy"),
              py::arg("efficiency"),
              "Returns a dict of the plan from one sharding to another, and of the plan by the other strategy.");
-  module.def("reshard_ingress", &reshard_ingress, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
-             py::arg("destination"),
+  module.def("reshard_ingress", &reshard_ingress, py::arg("shape"), py::arg("itemsize"), py::arg("source").none(false),
+             py::arg("destination").none(false),
              R"(Returns two int64 ndarrays, with one element for each device of the destination.
 
 They hold the id of the device, and the number of bytes that it must receive at least.
 )");
-  module.def("reshard_copies", &reshard_copies, py::arg("shape"), py::arg("itemsize"), py::arg("source"),
-             py::arg("destination"), py::arg("cluster"),
+  module.def("reshard_copies", &reshard_copies, py::arg("shape"), py::arg("itemsize"), py::arg("source").none(false),
+             py::arg("destination").none(false), py::arg("cluster"),
              "Returns (source device, destination device, (begin, end) of each dimension, bytes) of every "
              "direct copy.");
   module.def(
@@ -96,8 +96,8 @@ They hold the id of the device, and the number of bytes that it must receive at 
         return run_blocking(
             [&] { return plan_collective(op, bytes, *cluster, axes, std::move(groups), pairs, efficiency); });
       },
-      py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("axes"), py::arg("groups"), py::arg("pairs"),
-      py::arg("efficiency"),
+      py::arg("op"), py::arg("bytes"), py::arg("cluster").none(false), py::arg("axes"), py::arg("groups"),
+      py::arg("pairs"), py::arg("efficiency"),
       R"(Returns a dict of the algorithms for one collective, fastest first, and of its lower bound.
 
 `groups` lists the ids of the devices in each group; if it is empty, the groups along `axes` of the cluster are used.

@@ -38,8 +38,8 @@ std::string reshard_picture(const std::string& title, const std::vector<std::str
 
 void bind_reshard_picture(py::module_& module) {
   module.def("reshard_svg", &reshard_picture, py::arg("title"), py::arg("steps"), py::arg("shape"), py::arg("itemsize"),
-             py::arg("source"), py::arg("destination"), py::arg("cluster"), py::arg("is_copies"),
-             py::arg("bytes_by_link"), "Returns a reshard as a stand-alone SVG picture.");
+             py::arg("source").none(false), py::arg("destination").none(false), py::arg("cluster"),
+             py::arg("is_copies"), py::arg("bytes_by_link"), "Returns a reshard as a stand-alone SVG picture.");
 }
 
 }  // namespace artifex_devices::planner::bindings

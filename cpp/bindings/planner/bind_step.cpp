@@ -60,8 +60,8 @@ int64_t candidates_of(const StepDescription& description, Meshes meshes, std::ve
 void bind_step(py::module_& module) {
   module.def("step_mistakes", &step_mistakes, py::arg("model"),
              "Returns every inconsistency in a described step, as one text each.");
-  module.def("plan_step", &plan_step_for, py::arg("model"), py::arg("cluster"), py::arg("mesh"), py::arg("axis_names"),
-             py::arg("rules"), py::arg("efficiency"),
+  module.def("plan_step", &plan_step_for, py::arg("model"), py::arg("cluster").none(false), py::arg("mesh"),
+             py::arg("axis_names"), py::arg("rules"), py::arg("efficiency"),
              R"(Returns a dict of the work, memory and seconds of a step on each device of a mesh.
 
 Args:
@@ -77,7 +77,7 @@ Args:
              "for one device.");
   module.def("suggestion_candidates", &candidates_of, py::arg("model"), py::arg("meshes"), py::arg("sharded_axes"),
              "Returns the number that `progress` of suggest_steps counts up to.");
-  module.def("suggest_steps", &suggest_steps_for, py::arg("model"), py::arg("cluster"), py::arg("meshes"),
+  module.def("suggest_steps", &suggest_steps_for, py::arg("model"), py::arg("cluster").none(false), py::arg("meshes"),
              py::arg("sharded_axes"), py::arg("overlaps"), py::arg("top"), py::arg("efficiency"), py::arg("progress"),
              R"(Searches for the meshes and rules with the shortest step. Returns their plans and reasons in a dict.
 

@@ -37,7 +37,10 @@ using StepArguments = std::tuple<TransformerShape, std::shared_ptr<Cluster>, Tra
 
 TrainingFit fit_of(const std::vector<StepArguments>& measured, const Efficiency& start) {
   std::vector<MeasuredStep> steps;
-  for (const auto& [shape, cluster, config, seconds] : measured) steps.push_back({shape, cluster, config, seconds});
+  for (const auto& [shape, cluster, config, seconds] : measured) {
+    if (cluster == nullptr) throw py::type_error("fit: a plan has no Cluster; expected plans of plan_training");
+    steps.push_back({shape, cluster, config, seconds});
+  }
   return run_blocking([&] { return fit_training(steps, start); });
 }
 
@@ -71,10 +74,10 @@ void bind_shapes(py::module_& module) {
 void bind_efficiency(py::module_& module) {
   module.def(
       "default_efficiency", [](const std::shared_ptr<Cluster>& cluster) { return default_efficiency(*cluster); },
-      py::arg("cluster"), "Returns (number, source) of each factor of a cluster's chip, by name.");
+      py::arg("cluster").none(false), "Returns (number, source) of each factor of a cluster's chip, by name.");
   module.def(
       "published_efficiency", [](const std::shared_ptr<Cluster>& cluster) { return published_efficiency(*cluster); },
-      py::arg("cluster"),
+      py::arg("cluster").none(false),
       "Returns (number, source) of each factor of a cluster's chip, by name, without fits to training runs.");
   module.def("ideal_efficiency", &ideal_efficiency,
              "Returns (number, source) of each factor of ideal hardware without losses, by name.");
@@ -97,7 +100,7 @@ Returns:
         const auto kind = kind_named<CollectiveOp>("fit: op", op);
         return TrainingLinks(*cluster).seconds(kind, bytes, devices, 1, efficiency, sharp);
       },
-      py::arg("op"), py::arg("bytes"), py::arg("cluster"), py::arg("devices"), py::arg("efficiency"),
+      py::arg("op"), py::arg("bytes"), py::arg("cluster").none(false), py::arg("devices"), py::arg("efficiency"),
       py::arg("sharp") = false,
       R"(Returns the seconds that plan_training expects for a collective over the first devices of a cluster.
 
@@ -116,13 +119,13 @@ void bind_training(py::module_& module) {
          const Efficiency& efficiency, int64_t devices) {
         return run_blocking([&] { return plan_training(shape, *cluster, config, efficiency, devices); });
       },
-      py::arg("shape"), py::arg("cluster"), py::arg("config"), py::arg("efficiency"), py::arg("devices"),
+      py::arg("shape"), py::arg("cluster").none(false), py::arg("config"), py::arg("efficiency"), py::arg("devices"),
       "Returns a dict of the memory and seconds of a training step on the first `devices` devices of a "
       "cluster.");
   module.def("training_groups", &count_of_groups, py::arg("space"),
              "Returns the number that `progress` of search_training counts up to.");
-  module.def("search_training", &search, py::arg("shape"), py::arg("cluster"), py::arg("space"), py::arg("efficiency"),
-             py::arg("progress"),
+  module.def("search_training", &search, py::arg("shape"), py::arg("cluster").none(false), py::arg("space"),
+             py::arg("efficiency"), py::arg("progress"),
              R"(Searches a space for the configurations with the shortest steps.
 
 Returns:
@@ -136,7 +139,7 @@ Returns:
             [&] { return least_memory(training_model(shape), training_hardware(*cluster), space, devices); });
         return least && fits(*least, space);
       },
-      py::arg("shape"), py::arg("cluster"), py::arg("space"), py::arg("devices"),
+      py::arg("shape"), py::arg("cluster").none(false), py::arg("space"), py::arg("devices"),
       "Returns whether a configuration on `devices` devices of such hosts fits in the limits of a space.");
   module.def(
       "plan_inference",
@@ -144,7 +147,7 @@ Returns:
          const Efficiency& efficiency) {
         return run_blocking([&] { return plan_inference(shape, *cluster, config, efficiency); });
       },
-      py::arg("shape"), py::arg("cluster"), py::arg("config"), py::arg("efficiency"),
+      py::arg("shape"), py::arg("cluster").none(false), py::arg("config"), py::arg("efficiency"),
       "Returns a dict of the memory and the seconds of prefill and decoding.");
   module.def("pipeline_timeline", &timeline, py::arg("schedule"), py::arg("microbatches"), py::arg("chunks"),
              py::arg("forward"), py::arg("backward"), "Returns a dict of each pass of a pipeline; times in seconds.");

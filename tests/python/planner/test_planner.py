@@ -8,7 +8,7 @@ import re
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices import cluster
+from artifex_devices import _planner, cluster
 from artifex_devices._core import internal
 from artifex_devices.planner import Copy, Efficiency, plan_collective, plan_reshard
 from artifex_devices.sharding import AbstractMesh, Mesh, NamedSharding, P, SingleDeviceSharding
@@ -616,3 +616,14 @@ def test_a_reshard_of_which_some_steps_have_no_rate_has_their_seconds_only():
     assert json.loads(back.to_json())["seconds"] is None
     with pytest.raises(RuntimeError, match=f"^{reason}"):
         _ = back.seconds
+
+
+def test_the_core_refuses_shardings_and_clusters_that_are_none():
+    """As a forged pickle of a plan would pass them."""
+    devices = cluster.tpu("v5e", (2, 2)).devices()
+    placed = ad.NamedSharding(ad.Mesh(np.array(devices), ("x",)), ad.P("x"))
+    for source, destination in ((None, placed), (placed, None)):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _planner.reshard_ingress([8], 4, source, destination)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        _planner.default_efficiency(None)
