@@ -61,7 +61,7 @@ class Parser(argparse.ArgumentParser):
                 text = shlex.join(words[1:])
                 rest = text if text.isprintable() and len(text) < _MOST_TEXT else ""
                 again = f"{self.prog} {rest}" if rest else self._first_example()
-                self.error(f"{words[0]} is no longer a word of the command; leave it out: {again}")
+                self.error(f"{words[0]} was removed; leave it out: {again}")
             commands = self._commands()
             if words[0] not in (*commands, self.default_command, *_HELP):
                 if words[0].isalpha() and (command := nearest(words[0], commands)):

@@ -540,7 +540,7 @@ def test_a_missing_cluster_is_asked_for(capsys):
 @pytest.mark.parametrize("former", ["suggest", "train"])
 def test_former_commands_name_the_new_spelling(former, capsys):
     text = refused(capsys, former, *FITS)
-    assert f"{former} is no longer a word of the command; leave it out: artifex_devices plan llama-2-7b --batch" in text
+    assert f"{former} was removed; leave it out: artifex_devices plan llama-2-7b --batch" in text
 
 
 def test_mistyped_commands_are_not_models(capsys):
