@@ -19,9 +19,17 @@ py::object total_of(Reduction reduction, const py::list& payloads, const std::ve
   constexpr const char* kOperation = "all_reduce";
   std::vector<const void*> blocks;
   blocks.reserve(members.size());
+#ifdef Py_GIL_DISABLED
+  std::vector<py::object> held;  // a member whose session was cancelled may drop its block meanwhile
+#endif
   NdarrayKind kind;
   for (const ParticipantId member : members) {
+#ifdef Py_GIL_DISABLED
+    held.push_back(checked(PyList_GetItemRef(payloads.ptr(), member.number())));
+    kind = kind_of_ndarray(held.back().ptr());
+#else
     kind = kind_of_ndarray(PyList_GET_ITEM(payloads.ptr(), member.number()));
+#endif
     if (kind.dense == nullptr) return {};  // other strides, or a list of leaves: of a member that Python has checked
     blocks.push_back(kind.dense);
   }
