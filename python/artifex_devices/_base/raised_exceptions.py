@@ -8,6 +8,7 @@ add notes, and never raise: an exception that cannot be changed stays unchanged.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 from collections.abc import Callable, Generator
 from types import TracebackType
@@ -21,6 +22,23 @@ def set_attribute(error: BaseException, name: str, value: object) -> None:
     """Sets an attribute such as args."""
     with contextlib.suppress(Exception):
         BaseException.__setattr__(error, name, value)
+
+
+def copy_of(error: BaseException) -> BaseException:
+    """Returns a copy of an exception for one of several threads that raise it, or the exception if it has no copies.
+
+    An exception stores where it was raised last. Threads that raise the same one at once can crash the free-threaded
+    build of Python 3.13.
+    """
+    names = ["__traceback__", "__cause__", "__context__", "__suppress_context__"]  # copy.copy leaves these out
+    try:
+        names += ["strerror"] if isinstance(error, OSError) else []
+        copied = copy.copy(error)
+        for name in names:
+            set_attribute(copied, name, BaseException.__getattribute__(error, name))
+        return copied if type(copied) is type(error) and str(copied) == str(error) else error
+    except Exception:
+        return error
 
 
 def add_note(error: BaseException, note: str) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from artifex_devices._base.checks import check_number, failure, wrong_type
 from artifex_devices._base.leaf_types import PyTree, Tree
 from artifex_devices._base.public_path import public
+from artifex_devices._base.raised_exceptions import copy_of
 from artifex_devices._core import Array
 from artifex_devices._core.internal import HostLeaf, copy_to_host
 from artifex_devices._tree.register import register_pytree_node
@@ -28,7 +29,7 @@ class _PartlyRemote:
         self._error = error
 
     def value(self) -> Any:
-        raise self._error.with_traceback(None)
+        raise copy_of(self._error).with_traceback(None)
 
 
 _STARTED = (HostLeaf, _PartlyRemote)

@@ -16,6 +16,7 @@ from types import CodeType, FrameType
 from typing import Any, Protocol
 
 from artifex_devices import _core
+from artifex_devices._base.raised_exceptions import copy_of
 from artifex_devices._base.text import shortened
 from artifex_devices._core import internal
 from artifex_devices._spmd.axis_groups import AxisGroups
@@ -40,7 +41,7 @@ class _Raised:
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
-        self.trace = error.__traceback__  # every member raises it, without the frames of others
+        self.trace = error.__traceback__  # without frames of other members, where an error has no copies
 
 
 class Executor(Protocol):
@@ -255,7 +256,7 @@ class Session:
             if internal.is_tracing():
                 self._trace(position, collective)
         except BaseException as error:
-            made = [_Raised(error)] * len(members)
+            made = [_Raised(copy_of(error) if number else error) for number in range(len(members))]
         self.rendezvous.deliver(position, self._results, members, made)
 
     def take_result(self, position: int) -> Any:

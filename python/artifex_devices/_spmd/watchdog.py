@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import traceback
 
 from artifex_devices._base.daemon_thread import DaemonThread
+from artifex_devices._base.thread_stacks import thread_stacks
 from artifex_devices._spmd.session import Session
 
 _sessions: set[Session] = set()
@@ -80,11 +80,7 @@ def _poll() -> None:
 
 
 def _report(session: Session, table: str) -> None:
-    stacks = [
-        f"thread {identity}:\n{''.join(traceback.format_stack(frame))}"
-        for identity, frame in sys._current_frames().items()
-        if identity != threading.get_ident()
-    ]
+    stacks = [f"thread {identity}:\n{''.join(stack.format())}" for identity, stack in thread_stacks().items()]
     sys.stderr.write(
         f"artifex_devices: {session.operation} runs longer than collective_timeout_s = {session.timeout_s}; a body "
         "that blocks on a lock, queue or sleep needs executor='threads'\n"

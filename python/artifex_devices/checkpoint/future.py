@@ -16,6 +16,7 @@ from artifex_devices._base.caller import user_frame
 from artifex_devices._base.checks import check_number, failure
 from artifex_devices._base.daemon_thread import DaemonThread
 from artifex_devices._base.public_path import public
+from artifex_devices._base.raised_exceptions import copy_of
 
 _POLL_S = 0.05  # interval at which a waiting thread checks that the writing thread is alive
 
@@ -146,7 +147,7 @@ class SaveFuture:
         self._finish(timeout_s, None if timeout_s is None else time.monotonic() + timeout_s)
         if self._error is not None:
             self._forget()
-            raise self._error
+            raise copy_of(self._error)
 
     def _finish(self, timeout_s: float | None = None, end: float | None = None) -> None:
         """Waits for the files, and commits the save after the previous one, or ends it; does not raise its error."""

@@ -9,13 +9,13 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from types import FrameType
 from typing import NoReturn
 
-from artifex_devices._base.caller import user_frame
+from artifex_devices._base.caller import PACKAGE_FOLDER, user_frame
 from artifex_devices._base.checks import failure
 from artifex_devices._base.digest import digest_of
 from artifex_devices._base.text import cpu_list
+from artifex_devices._base.thread_stacks import thread_stacks
 from artifex_devices._core import internal
 from artifex_devices._core.internal import FlightGroup
 from artifex_devices.config import config
@@ -269,9 +269,9 @@ class CheckedTransport(Transport):
         """Ends the job: no process knows which of two operations other processes run first."""
         self._check_usable(operation)
         thread, other = self._user or (0, "another operation")
-        frame = sys._current_frames().get(thread)
         names = {each.ident: each.name for each in threading.enumerate()}
-        line = _line_of(frame) if frame else ""
+        calls = [each for each in thread_stacks().get(thread, []) if not each.filename.startswith(PACKAGE_FOLDER)]
+        line = f"{calls[-1].filename}:{calls[-1].lineno}" if calls else ""
         there = f"thread {names.get(thread, thread)} is in {other}{f' at {line}' if line not in other else ''}"
         here = f"thread {threading.current_thread().name} began another at {call_site()}"
         self.fail(f"two threads of {self._names[self.process_index]} used it at once: {there}, and {here}")
@@ -421,11 +421,7 @@ class CheckedTransport(Transport):
 
 def call_site() -> str:
     """Returns file and line of the program that called into the package."""
-    return _line_of(sys._getframe())
-
-
-def _line_of(frame: FrameType) -> str:
-    frame = user_frame(frame)
+    frame = user_frame(sys._getframe())
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 

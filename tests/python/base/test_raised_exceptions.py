@@ -6,7 +6,7 @@ import dataclasses
 import artifex_devices as ad
 import numpy as np
 import pytest
-from artifex_devices._base.raised_exceptions import add_note, context_manager, set_attribute
+from artifex_devices._base.raised_exceptions import add_note, context_manager, copy_of, set_attribute
 from artifex_devices.testing import run_processes
 from artifex_devices.xla_client import Client
 
@@ -52,6 +52,39 @@ def test_an_exception_that_cannot_be_changed_stays_as_it_is(kind):
     error = kind()
     add_note(error, "note")
     set_attribute(error, "no slot", 1)
+
+
+def test_a_copy_has_what_the_exception_has():
+    try:
+        try:
+            raise KeyError("cause")
+        except KeyError as cause:
+            raise FileNotFoundError(2, "missing", "file") from cause
+    except FileNotFoundError as raised:
+        error = raised
+    error.own = 1
+    set_attribute(error, "strerror", "missing; write another name")
+    add_note(error, "note")
+    copied = copy_of(error)
+    assert copied is not error
+    assert str(copied) == "[Errno 2] missing; write another name: 'file'"
+    assert (type(copied), copied.filename, copied.own) == (FileNotFoundError, "file", 1)
+    assert copied.__notes__ == ["note"]
+    assert copied.__traceback__ is error.__traceback__
+    assert (copied.__cause__, copied.__suppress_context__) == (error.__cause__, True)
+    copied.with_traceback(None)
+    assert error.__traceback__ is not None
+
+
+class NoCopyError(Exception):
+    def __init__(self, code, name):
+        super().__init__(f"{name}: {code}")
+
+
+@pytest.mark.parametrize("create", [UnreadableError, lambda: NoCopyError(1, "x")], ids=["unreadable", "two arguments"])
+def test_an_exception_that_cannot_be_copied_stands_for_its_copies(create):
+    error = create()
+    assert copy_of(error) is error
 
 
 def test_attributes_are_set_whatever_the_class_allows():

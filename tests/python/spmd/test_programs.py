@@ -33,10 +33,13 @@ def executor(request):
 
 
 def child(code, **options):
-    """Runs code in a process of its own; fails with its output when it takes longer than 60 s."""
+    """Runs code in a process of its own; fails with its output when it takes longer than 60 s.
+
+    A crash writes the stacks of all threads to its stderr.
+    """
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
+        [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -184,7 +187,8 @@ def test_an_error_inside_a_collective_reaches_every_member(executor):
     with pytest.raises(TypeError, match="complex"):
         launch(body, executor)
     assert seen
-    assert all(error is seen[0] for error in seen)
+    assert len(set(map(id, seen))) == len(seen)  # threads that raise one object at once can crash Python 3.13t
+    assert {str(error) for error in seen} == {str(seen[0])}
 
 
 def test_programs_inside_programs(executor):
@@ -532,7 +536,7 @@ def test_ctrl_c_at_any_time_leaves_nothing_behind(executor):
         print(wait_until(lambda: threading.active_count() <= threads, 20), same)
         """
     )
-    assert done.stdout.split() == ["60", "True", "True", "True"], done.stderr
+    assert (done.returncode, done.stdout.split()) == (0, ["60", "True", "True", "True"]), done.stderr
 
 
 def test_the_watchdog_shows_a_body_that_blocks():
