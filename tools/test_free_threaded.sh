@@ -24,8 +24,9 @@ if [ "$(cat "$venv/stamp" 2>/dev/null)" != "$want" ]; then
   rm -rf "$venv"
   quiet "$python" -m venv "$venv"
   quiet "$venv/bin/python" -m pip install --upgrade 'pip>=25.1'
-  # What the tests can do without (cuda-bindings, protobuf, scikit-learn) is left out. greenlet has to be compiled for 3.13t,
-  # whose functions for critical sections it calls without including their declarations.
+  # greenlet has to be compiled for 3.13t, whose functions for critical sections it calls without including their
+  # declarations. CXXFLAGS replaces Python's flags: without NDEBUG, code of greenlet for its authors ends the process
+  # where Ctrl-C comes while it formats an error. A wheel in pip's cache may have been built so.
   cat >"$tree/critical_sections.h" <<'HEADER'
 #include <Python.h>
 #ifdef __cplusplus
@@ -33,9 +34,11 @@ extern "C" void _PyCriticalSection_SuspendAll(PyThreadState*);
 extern "C" void _PyCriticalSection_Resume(PyThreadState*);
 #endif
 HEADER
-  CFLAGS="-include $tree/critical_sections.h" quiet "$venv/bin/python" -m pip install --prefer-binary \
-    --group build 'greenlet>=3.5.4' hypothesis jsonschema matplotlib ml_dtypes numpy optree pytest \
-    pytest-run-parallel pytest-timeout pytest-xdist rich threadpoolctl
+  CXXFLAGS="-O2 -DNDEBUG -include $tree/critical_sections.h" quiet "$venv/bin/python" -m pip install --no-cache-dir \
+    --prefer-binary 'greenlet>=3.5.4'
+  # What the tests can do without (cuda-bindings, pyright) is left out.
+  quiet "$venv/bin/python" -m pip install --prefer-binary --group build hypothesis jsonschema matplotlib ml_dtypes mypy \
+    numpy optree protobuf pytest pytest-run-parallel pytest-timeout pytest-xdist rich scikit-learn threadpoolctl
   echo "$want" >"$venv/stamp"
 fi
 export PATH=$venv/bin:$PATH VIRTUAL_ENV=$venv
@@ -43,6 +46,9 @@ quiet nice python -m pip install --no-build-isolation --no-deps -Cbuild-dir="$tr
   -Ccmake.define.CMAKE_CXX_FLAGS_DEBUG=-O0 -e .
 
 export PYTHON_GIL=0 # also where a package that a test imports would turn it on
-python -m pytest ${FOLDERS-tests/python} "$@"
+# Left out are tests that need a newer matplotlib (charts of two notebooks) or ml_dtypes than there are wheels for 3.13t.
+python -m pytest ${FOLDERS-tests/python} "$@" --deselect=tests/python/array/test_array_text.py::test_numbers_have_formats \
+  --deselect='tests/python/package/test_notebooks.py::test_outputs_are_what_runs[plan_7'
 parallel=${PARALLEL_FOLDERS-tests/python/array tests/python/array_ops tests/python/sharding tests/python/spmd tests/python/tree}
-[ -z "$parallel" ] || python -m pytest $parallel --parallel-threads=4 "$@"
+[ -z "$parallel" ] || python -m pytest $parallel --parallel-threads=4 "$@" \
+  --deselect=tests/python/array/test_array_text.py::test_numbers_have_formats

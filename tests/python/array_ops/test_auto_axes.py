@@ -170,6 +170,7 @@ def test_the_warning_is_shown_once_for_each_call_site(x):
     assert len(caught) == 2
 
 
+@pytest.mark.thread_unsafe(reason="it changes an option of the process")
 def test_the_setting_allows_moves_or_makes_them_errors(x, no_moves):
     with pytest.raises(ShardingTypeError, match=r"^sort: a dimension that it works along is sharded"):
         np.sort(x, axis=0)
