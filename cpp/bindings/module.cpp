@@ -20,8 +20,8 @@ bool is_in_main_interpreter() { return PyInterpreterState_Get() == PyInterpreter
 
 }  // namespace
 
-// PyInit__core, below, calls pybind11's function for this name.
-PYBIND11_MODULE(_core_of_main_interpreter, module) {
+// PyInit__core, below, calls pybind11's function for this name. The GIL stays off: docs/decisions/0044.
+PYBIND11_MODULE(_core_of_main_interpreter, module, pybind11::mod_gil_not_used()) {
   using namespace artifex_devices::bindings;
   if (!is_in_main_interpreter()) throw pybind11::import_error(kSubInterpreter);  // Python 3.13: PyInit__core was not
   module.doc() = "The compiled core of artifex_devices. Use the names that the package re-exports.";

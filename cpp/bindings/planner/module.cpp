@@ -3,7 +3,7 @@
 
 #include "bind_planner.h"
 
-PYBIND11_MODULE(_planner, module) {
+PYBIND11_MODULE(_planner, module, pybind11::mod_gil_not_used()) {
   using namespace artifex_devices::planner::bindings;
   module.doc() = "The compiled planner of artifex_devices. Use the names that artifex_devices.planner exports.";
   pybind11::module_::import("artifex_devices._core");  // its classes, and the exceptions of the runtime
