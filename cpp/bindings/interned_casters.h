@@ -12,8 +12,8 @@
 
 #ifdef Py_GIL_DISABLED
 
-// Equal meshes are one Python object, and so is each device. pybind11 looks for the object of a C++ object and then
-// creates one; without the GIL, two threads would create two.
+// Equal meshes are one Python object, and so is each device and client. pybind11 looks for the object of a C++ object
+// and then creates one; without the GIL, two threads would create two.
 namespace artifex_devices::bindings {
 inline constinit GilMutex g_interned_mutex;
 }
@@ -32,6 +32,8 @@ template <>
 class type_caster<std::shared_ptr<artifex_devices::Mesh>> : public interned_caster<artifex_devices::Mesh> {};
 template <>
 class type_caster<std::shared_ptr<artifex_devices::Device>> : public interned_caster<artifex_devices::Device> {};
+template <>
+class type_caster<std::shared_ptr<artifex_devices::Client>> : public interned_caster<artifex_devices::Client> {};
 
 }  // namespace pybind11::detail
 

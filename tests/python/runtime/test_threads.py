@@ -99,3 +99,11 @@ def test_each_thread_has_its_own_world():
 
     together(work)
     assert counts == list(range(1, THREADS + 1))
+
+
+def test_threads_get_one_object_for_a_client():
+    for _ in range(200):
+        with ad.simulate(2):
+            first, second = ad.devices()
+            same = together(lambda _, one=first, other=second: [one.client is other.client for _ in range(20)], 4)
+            assert all(map(all, same))
