@@ -236,6 +236,7 @@ def test_use_after_delete_is_an_error(sharded, use):
         use(sharded)
 
 
+@pytest.mark.thread_unsafe(reason="it deletes an Array of a fixture")
 def test_deleting_a_shard_deletes_the_array(sharded):
     first, last = sharded.addressable_shards[0].data, sharded.addressable_shards[7].data
     first.delete()
@@ -243,6 +244,7 @@ def test_deleting_a_shard_deletes_the_array(sharded):
     assert last.is_deleted()
 
 
+@pytest.mark.thread_unsafe(reason="it deletes an Array of a fixture")
 def test_deleting_the_array_deletes_its_shards(sharded):
     part = sharded.addressable_shards[3].data
     sharded.delete()
@@ -268,6 +270,7 @@ def test_a_shard_outlives_its_array(named):
     assert_same_bits(part, X[4:, 2:4])
 
 
+@pytest.mark.thread_unsafe(reason="it deletes an Array of a fixture")
 def test_shards_of_a_resharded_array_are_its_own(sharded, devices):
     moved = ad.device_put(sharded, devices[0])
     sharded.delete()

@@ -174,6 +174,7 @@ class Pair:
         return cls(*children)
 
 
+@pytest.mark.thread_unsafe(reason="it registers a class of the module once")
 def test_a_registered_class_has_numbers_as_keys_and_one_with_keys_has_them():
     tree_util.register_pytree_node_class(Pair)
     assert tree_util.tree_flatten_with_path(Pair(1, [2]))[0] == [
@@ -249,6 +250,7 @@ class Layer:
     count: int = dataclasses.field(default=0, init=False)
 
 
+@pytest.mark.thread_unsafe(reason="it registers a class of the module once")
 def test_the_fields_of_a_dataclass_are_named_once():
     def register(data, meta, drop=(), cls=Layer):
         return refused(lambda: tree_util.register_dataclass(cls, data, meta, drop))
