@@ -251,6 +251,9 @@ parts); `part_type`, of its parts, is one of (file, origin, shape, bytes).
           "values", [](const StoredCheckpoint& self) { return self.manifest ? self.manifest->values : "{}"; },
           "JSON of the Python values.")
       .def_property_readonly(
+          "paths", [](const StoredCheckpoint& self) { return self.manifest ? self.manifest->paths : "{}"; },
+          "JSON of the paths of the leaves whose path is not just their name.")
+      .def_property_readonly(
           "bytes_read", [](const StoredCheckpoint& self) { return self.files.bytes_read(); },
           "Bytes that were read into arrays so far.")
       .def("read", &read_into, py::arg("requests"), py::arg("verify"), py::arg("operation"),

@@ -37,6 +37,7 @@ class ManifestParser {
     std::string_view arrays;
     bool has_arrays = false;
     bool has_values = false;
+    bool has_paths = false;
     std::string name;
     json_.begin_object();
     for (bool first = true; json_.next_member(first, name);) {
@@ -55,6 +56,8 @@ class ManifestParser {
         }
       } else if (name == "values" && !std::exchange(has_values, true)) {
         manifest_.values = json_.raw();
+      } else if (name == "paths" && !std::exchange(has_paths, true)) {
+        manifest_.paths = json_.raw();
       } else {
         json_.skip();
       }

@@ -25,6 +25,7 @@ struct Manifest {
   int64_t process_count = 0;
   std::vector<Array> arrays;
   std::string values = "{}";  // JSON of the Python values
+  std::string paths = "{}";   // JSON of the paths of the leaves whose path is not just their name
 };
 
 /// Reads checkpoint.json from untrusted text. Throws InvalidArgument `<what>: ...` for everything that checkpoint.save

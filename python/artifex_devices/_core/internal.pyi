@@ -407,6 +407,12 @@ class StoredCheckpoint:
         """
 
     @property
+    def paths(self) -> str:
+        """
+        JSON of the paths of the leaves whose path is not just their name.
+        """
+
+    @property
     def process_count(self) -> typing.Any:
         """
         Number of processes that saved it; None without checkpoint.json.

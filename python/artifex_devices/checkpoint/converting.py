@@ -69,7 +69,7 @@ def convert(
             internal.add_stored(part, stored.files, index, num_files)
             write = partial(part.write, staging.folder, names, index)
             run_reported(write, lambda: sum(part.bytes_written for part in parts), progress)
-        manifest.write(staging.folder, Manifest(arrays, stored.values, num_files))
+        manifest.write(staging.folder, Manifest(arrays, stored.values, num_files, stored.paths))
         staging.commit()
     except BaseException:
         staging.abandon()

@@ -33,6 +33,9 @@ VALUE_TYPES = tuple(_VALUES)
 Value: TypeAlias = bool | int | float | complex | str  # a leaf other than an array
 
 
+Path: TypeAlias = tuple[str | int, ...]  # keys of dicts as text, positions in lists and tuples
+
+
 @dataclass(frozen=True)
 class Manifest:
     """The contents of checkpoint.json."""
@@ -40,6 +43,7 @@ class Manifest:
     arrays: dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
     values: dict[str, Any]
     process_count: int
+    paths: dict[str, Path]  # of the leaves whose path is not just their name
 
 
 def write(folder: str, manifest: Manifest) -> None:
@@ -55,6 +59,7 @@ def write(folder: str, manifest: Manifest) -> None:
         "process_count": manifest.process_count,
         "arrays": arrays,
         "values": values,
+        **({"paths": manifest.paths} if manifest.paths else {}),
     }
     with open(f"{folder}/{FILE}", "x", encoding="utf-8") as file:
         file.write(json.dumps(document, indent=1) + "\n")
@@ -74,13 +79,35 @@ def values_of(operation: str, path: str, text: str) -> dict[str, Any]:
     try:
         return {name: value(row) for name, row in json.loads(text).items()}
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
-        raise failure(
-            ValueError,
-            operation,
-            f"{f'{path}/{FILE}'!r} has a value that is not valid: {safe_repr(error)}",
-            expected="a file that checkpoint.save wrote",
-            fix="restore another checkpoint",
-        ) from None
+        raise damaged(operation, path, "value", error) from None
+
+
+def paths_of(operation: str, path: str, text: str) -> dict[str, Path]:
+    """Returns the paths, by name, of their JSON in checkpoint.json."""
+
+    def entry(key: Any) -> str | int:
+        if type(key) is not str and (type(key) is not int or key < 0):
+            raise ValueError(key)
+        return key
+
+    try:
+        found = {name: tuple(map(entry, keys)) for name, keys in json.loads(text).items()}
+        if not all(found.values()):
+            raise ValueError("an empty path")
+        return found
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise damaged(operation, path, "path", error) from None
+
+
+def damaged(operation: str, path: str, what: str, error: Exception) -> ValueError:
+    """Returns the error for a part of checkpoint.json that `save` does not write."""
+    return failure(
+        ValueError,
+        operation,
+        f"{f'{path}/{FILE}'!r} has a {what} that is not valid: {safe_repr(error)}",
+        expected="a file that checkpoint.save wrote",
+        fix="restore another checkpoint",
+    )
 
 
 def _floats(text: str) -> tuple[float, float]:

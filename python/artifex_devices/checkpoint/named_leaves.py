@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 from artifex_devices import tree_util
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import shortened_list
+from artifex_devices.checkpoint.manifest import Path
 
 _ROOT = "value"  # name of a tree that is one leaf
 _RESERVED = "__metadata__"
@@ -53,6 +56,49 @@ def name_leaves(operation: str, structure: tree_util.PyTreeDef) -> list[str]:
                 fix="rename the key",
             ) from None
     return names
+
+
+def path_of(keys: tuple[Any, ...]) -> Path:
+    """Returns the entries of a path in a form that JSON has."""
+    return tuple(
+        key.idx if isinstance(key, tree_util.SequenceKey) else tree_util.keystr((key,), simple=True)
+        for key in keys or (tree_util.DictKey(_ROOT),)
+    )
+
+
+def tree_of(names: list[str], leaves: list[Any], paths: Mapping[str, Path]) -> Any:
+    """Returns the leaves as nested dicts and lists, each at its path; a leaf without a path is at its name.
+
+    Tuples become lists, and other nodes dicts. A list with positions that no leaf has is a dict by position.
+
+    Raises:
+        ValueError: Two paths need one place.
+    """
+    root: dict[Any, Any] = {}
+    nodes: list[tuple[dict[Any, Any], Any]] = []  # each node below the root: its parent and its key there
+    inner = {id(root)}
+    for name, leaf in zip(names, leaves, strict=True):
+        *above, last = paths.get(name, (name,))
+        node = root
+        for key in above:
+            if key not in node:
+                node[key] = {}
+                inner.add(id(node[key]))
+                nodes.append((node, key))
+            node = node[key]
+            if id(node) not in inner:
+                raise ValueError(f"{safe_repr(name)} is below another leaf")
+        if last in node:
+            raise ValueError(f"{safe_repr(name)} is at the path of another leaf")
+        node[last] = leaf
+    for parent, key in reversed(nodes):
+        parent[key] = _list_or_dict(parent[key])
+    return _list_or_dict(root)
+
+
+def _list_or_dict(node: dict[Any, Any]) -> Any:
+    is_list = bool(node) and all(type(key) is int for key in node) and sorted(node) == list(range(len(node)))
+    return [node[position] for position in range(len(node))] if is_list else node
 
 
 def list_of(names: list[str]) -> str:

@@ -19,8 +19,8 @@ from artifex_devices._core import Array, internal
 from artifex_devices._placement.device_put import device_put
 from artifex_devices._placement.target import PLACES, resolve_target, sharding_of_new
 from artifex_devices.checkpoint.folders import StrPath, check_path
-from artifex_devices.checkpoint.manifest import VALUE_TYPES
-from artifex_devices.checkpoint.named_leaves import list_of, name_leaves
+from artifex_devices.checkpoint.manifest import VALUE_TYPES, damaged
+from artifex_devices.checkpoint.named_leaves import list_of, name_leaves, tree_of
 from artifex_devices.checkpoint.reporting import check_progress, run_reported
 from artifex_devices.checkpoint.stored import Stored
 from artifex_devices.layout import Format
@@ -49,7 +49,8 @@ def restore(
         like: Tree of the leaves to restore. A ShapeDtypeStruct with a sharding, an Array, a Sharding or another target
             of `device_put` becomes an Array so placed; a target takes shape and dtype of the checkpoint. A
             ShapeDtypeStruct without a sharding and an ndarray become ndarrays. A bool, int, float, complex number or
-            text becomes the stored value. None restores everything as a dict of ndarrays and values by name.
+            text becomes the stored value. None restores everything as ndarrays and values: in the dicts and lists of
+            the saved tree, or, from files of other programs, in a dict by name.
         strict: Whether a name in the checkpoint that `like` lacks is an error.
         verify: Whether checksums are compared; pieces of 1 MiB are then read completely.
         progress: Called with the number of bytes that this process has read so far: ten times a second on another
@@ -88,7 +89,10 @@ def restore(
         leaves: list[Any] = [_whole(stored, name) for name in stored.arrays]
         leaves += stored.values.values()
         _read(stored, names, leaves, verify, progress)
-        return dict(zip(names, leaves, strict=True))
+        try:
+            return tree_of(names, leaves, stored.paths)
+        except ValueError as error:
+            raise damaged(_OPERATION, stored.path, "path", error) from None
     leaves, structure = tree_util.tree_flatten(like)
     leaves = [resolve_target(_OPERATION, leaf) if isinstance(leaf, PLACES) else leaf for leaf in leaves]
     names = name_leaves(_OPERATION, structure)

@@ -20,7 +20,7 @@ from artifex_devices.checkpoint import manifest
 from artifex_devices.checkpoint.folders import StagingFolder, StrPath, check_path
 from artifex_devices.checkpoint.future import SaveFuture
 from artifex_devices.checkpoint.manifest import VALUE_TYPES, Manifest
-from artifex_devices.checkpoint.named_leaves import name_leaves
+from artifex_devices.checkpoint.named_leaves import name_leaves, path_of
 from artifex_devices.checkpoint.processes import CheckpointProcesses
 from artifex_devices.checkpoint.reporting import check_progress, run_reported
 
@@ -138,7 +138,7 @@ class Save:
         if others:
             self._add_others(others, copies=is_async)
         self._names: list[str] = []
-        self._manifest = Manifest({}, {}, self._processes.count)
+        self._manifest = Manifest({}, {}, self._processes.count, {})
 
     @property
     def nbytes(self) -> int:
@@ -226,6 +226,8 @@ class Save:
     def _name(self) -> None:
         """Names the leaves, and describes them in the manifest."""
         names = self._names = name_leaves(self.operation, self._structure)
+        paths = map(path_of, self._structure.paths())
+        self._manifest.paths.update((name, path) for name, path in zip(names, paths, strict=True) if path != (name,))
         for name, leaf in zip(names, self._leaves, strict=True):
             if type(leaf) in VALUE_TYPES:
                 self._manifest.values[name] = leaf

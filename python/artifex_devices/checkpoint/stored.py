@@ -56,6 +56,7 @@ class Stored:
         self._operation = operation
         self.files = internal.StoredCheckpoint(os.fspath(path), operation)
         self.values = manifest.values_of(operation, path, self.files.values)
+        self.paths = manifest.paths_of(operation, path, self.files.paths)
 
     @cached_property
     def arrays(self) -> dict[str, StoredArray]:

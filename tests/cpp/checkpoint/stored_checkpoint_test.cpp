@@ -25,8 +25,9 @@ std::string fault(std::string_view text) {
 }
 
 TEST(Manifest, HasArraysAndTheTextOfValues) {
-  const std::string text = document(R"({"w":{"shape":[8, 0],"dtype":"bfloat16"},"b":{"dtype":"int4","shape":[]}})",
-                                    R"(,"values": {"step": {"type": "int", "text": "0x3e8"}} )");
+  const std::string text =
+      document(R"({"w":{"shape":[8, 0],"dtype":"bfloat16"},"b":{"dtype":"int4","shape":[]}})",
+               R"(,"values": {"step": {"type": "int", "text": "0x3e8"}}, "paths": {"a.b": ["a", "b"]} )");
   const Manifest found = parse_manifest(text, "file");
   EXPECT_EQ(found.process_count, 2);
   ASSERT_EQ(found.arrays.size(), 2U);
@@ -36,6 +37,7 @@ TEST(Manifest, HasArraysAndTheTextOfValues) {
   EXPECT_EQ(found.arrays[1].dtype, DType::kInt4);
   EXPECT_TRUE(found.arrays[1].shape.empty());
   EXPECT_EQ(found.values, R"({"step": {"type": "int", "text": "0x3e8"}})");
+  EXPECT_EQ(found.paths, R"({"a.b": ["a", "b"]})");
 }
 
 TEST(Manifest, MembersMayHaveAnyOrder) {

@@ -110,6 +110,27 @@ def test_a_missing_file_is_an_error(saved):
         checkpoint.restore(saved)
 
 
+@pytest.mark.parametrize(
+    "paths",
+    [
+        [],
+        {"w": []},
+        {"w": 3},
+        {"w": [True]},
+        {"w": [-1]},
+        {"w": [None, "a"]},
+        {"w": ["step"]},
+        {"w": ["step", "x"]},
+        {"step": ["w", "x", 0]},
+    ],
+)
+def test_hostile_paths_are_an_error(saved, paths):
+    file = saved / "checkpoint.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "paths": paths}))
+    with pytest.raises(ValueError, match=r"checkpoint\.json' has a path that is not valid: "):
+        checkpoint.restore(saved)
+
+
 def write_header(path, text, data=b"", length=None):
     path.write_bytes((len(text) if length is None else length).to_bytes(8, "little") + text + data)
 

@@ -141,9 +141,30 @@ def test_trees_with_custom_nodes_and_values(tmp_path):
     assert str(restored["rate"]) == "-0.0"
     names = ("step", "infinite", "done", "z", "half", "text")
     assert [restored[name] for name in names] == [tree[name] for name in names]
-    assert sorted(checkpoint.restore(tmp_path / "c")) == [
-        *("done", "half", "infinite", "layers.0.bias.x", "layers.0.weight", "layers.1.0", "rate", "step", "text", "z")
-    ]
+    plain = checkpoint.restore(tmp_path / "c")
+    assert sorted(plain) == sorted(tree)
+    assert plain["layers"][0]["bias"] == {"x": 3}
+    assert plain["layers"][0]["weight"].tolist() == [[1, 1], [1, 1]]
+    assert plain["layers"][1][0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("tree", "restored"),
+    [
+        ({"data": {"step": 3, "order": "abc"}, "lr": 0.5}, None),
+        ({"a.b": {"c.d": 1}}, None),
+        ([1, [2, "x"]], None),
+        ({"w": (1, 2), "n": [None, {"x": 2}]}, {"w": [1, 2], "n": {1: {"x": 2}}}),
+        ({"a": {0: 1, 1: 2}}, {"a": {"0": 1, "1": 2}}),
+        ({"a": {"b": {"c": [{"d": 1}, {"d": 2}]}}}, None),
+        (7, {"value": 7}),
+    ],
+)
+def test_without_like_the_saved_dicts_and_lists_are_returned(tree, restored, tmp_path):
+    checkpoint.save(tmp_path / "a", tree)
+    checkpoint.convert(tmp_path / "a", tmp_path / "b", num_files=2)
+    expected = tree if restored is None else restored
+    assert checkpoint.restore(tmp_path / "a") == checkpoint.restore(tmp_path / "b") == expected
 
 
 def test_arrays_of_one_element_and_rank_zero(tmp_path):
