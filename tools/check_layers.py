@@ -24,6 +24,7 @@ CORE = "cpp/artifex_devices"
 PLANNER = "cpp/artifex_planner"
 PLANNER_DEPENDS = "sharding"  # it uses this room of the runtime, and those that the room reaches
 BINDINGS = "cpp/bindings"
+NUMPY_BINDINGS = ("bind_data.cpp", "numpy_bridge.cpp", "planner/bind_reshard.cpp")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 LAYER = re.compile(r"^[ \t]*artifex_layer\(([^)]*)\)", re.MULTILINE)
 
@@ -65,8 +66,8 @@ CONFINED = (
     Confined(
         "NumPy",
         lambda header: header in ("pybind11/numpy.h", "pybind11/eigen.h") or header.startswith("numpy/"),
-        lambda path: path.as_posix() in (f"{BINDINGS}/numpy_bridge.cpp", f"{BINDINGS}/planner/bind_reshard.cpp"),
-        f"{BINDINGS}/numpy_bridge.cpp and {BINDINGS}/planner/bind_reshard.cpp",
+        lambda path: path.as_posix().removeprefix(f"{BINDINGS}/") in NUMPY_BINDINGS,
+        f"{', '.join(NUMPY_BINDINGS)} in {BINDINGS}",
     ),
     Confined(
         "hwloc",

@@ -27,7 +27,12 @@ from stub_types import LEFT_OUT, METHODS, PARAMETERS, REQUIRED, TYPES
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "artifex_devices"
 CORE = f"{PACKAGE}._core"
-STUBS = {"_core": "_core/__init__.pyi", "_core.internal": "_core/internal.pyi", "_planner": "_planner.pyi"}
+STUBS = {
+    "_core": "_core/__init__.pyi",
+    "_core.data": "_core/data.pyi",
+    "_core.internal": "_core/internal.pyi",
+    "_planner": "_planner.pyi",
+}
 FOLDER = ROOT / "python" / PACKAGE
 
 # Types that pybind11 accepts for a number, by the widest Python type in the union.

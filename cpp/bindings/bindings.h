@@ -27,6 +27,7 @@ void bind_collective(py::module_& module);
 void bind_reduction(py::module_& module);
 void bind_transport(py::module_& module);
 void bind_processes(py::module_& module);  // after the classes of topology and clients
+void bind_data(py::module_& module);
 void bind_device(py::module_& module);
 void bind_device_assignment(py::module_& module);
 void bind_device_list(py::module_& module);

@@ -18,7 +18,7 @@ import artifex_devices.xla_client
 import numpy.typing
 import typing_extensions
 
-from . import internal
+from . import data, internal
 
 __all__: list[str] = [
     "AbstractMesh",
@@ -49,6 +49,7 @@ __all__: list[str] = [
     "TransferGuardError",
     "accelerator_catalogue",
     "catalogue_sources",
+    "data",
     "detect_hardware_type",
     "find_accelerator",
     "get_topology_for_devices",

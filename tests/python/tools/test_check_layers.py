@@ -40,7 +40,7 @@ CLEAN = {
     "cpp/bindings/numpy_bridge.cpp": "#include <pybind11/numpy.h>\n",
 }
 
-NUMPY_FILES = "cpp/bindings/numpy_bridge.cpp and cpp/bindings/planner/bind_reshard.cpp"
+NUMPY_FILES = "bind_data.cpp, numpy_bridge.cpp, planner/bind_reshard.cpp in cpp/bindings"
 
 
 def check(tmp_path: Path, **changes: str) -> list[str]:
