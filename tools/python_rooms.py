@@ -31,7 +31,7 @@ ORDER = (
     ("accelerators", "array_api", "_array", "mesh", "batch_placement"),
     ("prefetch", "distributed", "numpy"),
     ("device_placement", "multihost_utils", "device_manager", "batch_measurement", "checkpoint"),
-    ("_spmd", "roofline", "mesh_utils"),
+    ("_spmd", "roofline", "mesh_utils", "data"),
     ("lax", "profiler", "planner", "doctor"),
     ("models", "cluster", "calibration", "experimental", "compat"),
     ("command_line", "testing", "unpickle"),
@@ -61,15 +61,17 @@ LAZY = (
     "tree_util",
 )
 LAZY_LIBRARIES = (
-    "colorsys", "difflib", "importlib", "itertools", "logging", "matplotlib", "ml_dtypes", "mpi4py", "numpy", "rich",
-    "threadpoolctl",
+    "array_record", "colorsys", "difflib", "importlib", "itertools", "logging", "matplotlib", "ml_dtypes", "mpi4py",
+    "numpy", "pyarrow", "rich", "threadpoolctl", "torch",
 )  # fmt: skip
 
 # Third-party libraries and the only files that import them.
 LIBRARIES = {
+    "array_record": ("data/array_record_files.py",),
     "greenlet": ("_spmd/cooperative.py",),
     "matplotlib": ("_base/charts.py",),
     "mpi4py": ("calibration/processes.py", "distributed/mpi_runtime.py", "doctor/libraries.py"),
+    "pyarrow": ("data/arrow_files.py",),
     "rich": (
         "_base/progress.py",
         "_base/rich_console.py",
@@ -78,6 +80,7 @@ LIBRARIES = {
         "command_line/doctor.py",
         "debug.py",
     ),
+    "torch": ("data/torch_loading.py",),
     "threadpoolctl": ("_base/blas_threads.py", "doctor/libraries.py", "roofline/measurement.py"),
 }
 

@@ -6,6 +6,7 @@ from artifex_devices import calibration as calibration
 from artifex_devices import checkpoint as checkpoint
 from artifex_devices import cluster as cluster
 from artifex_devices import compat as compat
+from artifex_devices import data as data
 from artifex_devices import debug as debug
 from artifex_devices import device_manager as device_manager
 from artifex_devices import distributed as distributed

@@ -17,7 +17,7 @@ __all__ = ["batch_share", "place_batch"]
 add_public_lookup(__name__)
 
 
-def place_batch(operation: str, batch: Tree, target: TargetTree) -> PyTree:
+def place_batch(operation: str, batch: Tree, target: TargetTree, length: int | None = None) -> PyTree:
     """Places a batch by device_put, except that each process gives its own part of ndarrays that span processes.
 
     Sends no messages unless `exchanges_sizes`; without them it can run concurrently with other work, as prefetching
@@ -27,6 +27,8 @@ def place_batch(operation: str, batch: Tree, target: TargetTree) -> PyTree:
         operation: Name of the operation, for messages.
         batch: Tree of arrays and numbers. Arrays in it are moved from their placement.
         target: A target that `resolve_target` returned.
+        length: Size of dimension 0 of the global batch, of which a process may then hold any rows, or none. By default
+            it follows from the parts.
 
     Raises:
         ValueError: A part does not fit the sharding, or does not determine the global shape.
@@ -34,7 +36,7 @@ def place_batch(operation: str, batch: Tree, target: TargetTree) -> PyTree:
     if internal.current_client().process_count() == 1:
         return device_put(batch, target)
     from artifex_devices import tree_util
-    from artifex_devices._placement.construct import array_from_local_data
+    from artifex_devices._placement.construct import array_from_local_data, array_without_shards
 
     leaves, structure = tree_util.tree_flatten(batch)
     places = _places(operation, batch, target, len(leaves))
@@ -43,7 +45,11 @@ def place_batch(operation: str, batch: Tree, target: TargetTree) -> PyTree:
         sharding = place.sharding if isinstance(place, Format) else place
         if not isinstance(leaf, Array) and isinstance(sharding, Sharding) and not sharding.is_fully_addressable:
             path = tree_util.keystr(structure.paths()[number])
-            leaf = array_from_local_data(operation, sharding, leaf, None, f"leaf {path}: " if path else "")
+            shape = None if length is None else (length, *leaf.shape[1:])
+            if shape is not None and not sharding.has_addressable_devices:
+                leaf = array_without_shards(operation, sharding, shape, leaf.dtype)
+            else:
+                leaf = array_from_local_data(operation, sharding, leaf, shape, f"leaf {path}: " if path else "")
         placed.append(device_put(leaf, place))
     return tree_util.tree_unflatten(structure, placed)
 

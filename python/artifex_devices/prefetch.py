@@ -236,7 +236,15 @@ class Prefetcher(Iterator[T]):
     Prefetcher that its parent started.
     """
 
-    def __init__(self, source: Iterator[Batch], place: Callable[[Batch], T], buffer_size: int) -> None:
+    def __init__(
+        self,
+        source: Iterator[Batch],
+        place: Callable[[Batch], T],
+        buffer_size: int,
+        *,
+        operation: str = "prefetch_to_device",
+    ) -> None:
+        self._operation = operation  # for messages
         self._work = _Work(source, place, buffer_size)
         self._started = False
         self._process: int | None = None
@@ -294,7 +302,7 @@ class Prefetcher(Iterator[T]):
         work = self._work
         if work.thread is threading.current_thread():
             raise RuntimeError(
-                "prefetch_to_device: the source reads from its own Prefetcher, which would wait forever; expected a "
+                f"{self._operation}: the source reads from its own Prefetcher, which would wait forever; expected a "
                 "source that does not use it; read from the inner iterator"
             )
         while True:
@@ -317,8 +325,8 @@ class Prefetcher(Iterator[T]):
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():
             raise RuntimeError(
-                f"prefetch_to_device: the worker of this Prefetcher runs in process {self._process}, and this is "
-                f"process {os.getpid()}, forked from it; expected the process that started it; create a new Prefetcher"
+                f"{self._operation}: the worker that reads in advance runs in process {self._process}, and this is "
+                f"process {os.getpid()}, forked from it; expected the process that started it; create a new iterator"
             )
 
     def close(self, timeout_s: float = 5.0) -> bool:

@@ -8,6 +8,7 @@ MODULES = {
     "checkpoint": "artifex_devices",
     "cluster": "artifex_devices",
     "compat": "artifex_devices",
+    "data": "artifex_devices",
     "debug": "artifex_devices",
     "device_manager": "artifex_devices",
     "distributed": "artifex_devices",

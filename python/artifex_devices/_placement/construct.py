@@ -326,6 +326,11 @@ def array_from_local_data(
         return array_from_callback(operation, shape, sharding, block, value.dtype)
 
 
+def array_without_shards(operation: str, sharding: Sharding, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+    """Creates an Array over other processes; no device of the sharding is of this process."""
+    return array_from_callback(operation, shape, sharding, lambda index: (), dtype)
+
+
 def _in_parts(wanted: slice, parts: list[tuple[int, int]]) -> slice:
     """Returns where a part of the global array is in the parts of this process, which follow each other."""
     before = 0

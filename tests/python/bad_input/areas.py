@@ -3,7 +3,7 @@
 
 import importlib
 
-_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "checkpoints", "processes", "jax_names", "creation")
+_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "checkpoints", "processes", "jax_names", "creation", "packing", "streams")
 AREAS = {area: importlib.import_module(f"bad_input.{area}").CALLS for area in _AREAS}
 
 _RECORD = "a record that the library makes and hands out; the functions that make it check what goes in"
@@ -25,6 +25,10 @@ EXEMPT = {
             "checkpoint.CheckpointMetadata",
             "checkpoint.PartMetadata",
             "checkpoint.SaveFuture",
+            "data.BatchStats",
+            "data.Batches",
+            "data.Batches.close",
+            "data.SkippedSample",
             "calibration.Calibration",
             "calibration.CalibrationCheck",
             "calibration.CalibrationConditions",
@@ -88,6 +92,7 @@ EXEMPT = {
     ),
     **dict.fromkeys(["tree_util.DictKey", "tree_util.FlattenedIndexKey", "tree_util.GetAttrKey", "tree_util.SequenceKey"], _KEY),
     "DeviceDetector": "a protocol: it is not made",
+    **dict.fromkeys(["data.Source", "data.Source.describe", "data.Source.read"], "a class to derive from"),
     "layout.AutoLayout": "a class without arguments",
     "xla_client.GpuAllocatorConfig.Kind": "an IntEnum: its call is Python's",
 }

@@ -555,7 +555,7 @@ def test_a_forked_child_gets_one_clear_error() -> None:
                 try:
                     call()
                 except RuntimeError as error:
-                    assert "create a new Prefetcher" in str(error), error
+                    assert "create a new iterator" in str(error), error
                 else:
                     os._exit(3)
             os._exit(0)
