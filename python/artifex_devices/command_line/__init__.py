@@ -34,7 +34,18 @@ from artifex_devices.command_line.parser import Parser, add_parser
 __all__ = ["COMMANDS", "main", "make_parser"]
 add_public_lookup(__name__)
 
-COMMANDS = ("info", "topology", "doctor", "batch", "plan", "calibrate", "checkpoint", "flight-record", "timeline")
+COMMANDS = (
+    "info",
+    "topology",
+    "doctor",
+    "batch",
+    "plan",
+    "calibrate",
+    "checkpoint",
+    "data",
+    "flight-record",
+    "timeline",
+)
 """The commands in the order of --help; each is a module of this package, with `_` for `-`."""
 
 _EXIT_CODES = """\

@@ -32,6 +32,7 @@ COMMANDS = [
     ("plan", "`plan clusters`:", ("plan", "clusters")),
     ("checkpoint", "## artifex_devices/checkpoint/1", ("checkpoint", "info", "PATH")),
     ("checkpoint", "## artifex_devices/checkpoint/1", ("checkpoint", "convert", "PATH", "PATH2")),
+    ("data", "## artifex_devices/data/1", ("data", "inspect", "PATH")),
     ("flight-record", "## artifex_devices/flight-record/1", ("flight-record", "PATH")),
     ("timeline", "## artifex_devices/timeline/1", ("timeline", "PATH")),
 ]
@@ -41,6 +42,9 @@ COMMANDS = [
 def test_the_page_lists_the_keys(name, title, words, tmp_path, capsys):
     if name == "checkpoint":
         checkpoint.save(tmp_path / "saved", {"w": ad.device_put(np.arange(4.0))})
+    if name == "data":
+        (tmp_path / "saved").mkdir()
+        np.save(tmp_path / "saved" / "x.npy", np.arange(4.0))
     if name in ("flight-record", "timeline"):
         (tmp_path / "saved").mkdir()
         FlightRecords(str(tmp_path / "saved"), 0, 1, "host")

@@ -251,6 +251,7 @@ COMMANDS = {
             for what in ("mesh", "reshard", "collective", "step", "llama-3-70b", "suggest", "train x", "spam")
         ),
         *(f"checkpoint {what}" for what in ("info", "convert")),
+        *("data", "data inspect"),
     ],
 }
 
