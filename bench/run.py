@@ -40,11 +40,12 @@ FAMILIES = (
     "threads",
     "roofline",
     "checkpoints",
+    "input",
 )
 MODULES = {"import": "importing", "functions": "numpy_functions"}
-PEERS = ("jax", "numpy", "orbax")
-PACKAGES = {"jax": "jax", "orbax": "orbax"}  # of peers that may be missing
-ONLY = {"orbax": ("checkpoints",)}  # families of a peer; others: all
+PEERS = ("jax", "numpy", "orbax", "grain", "torch")
+PACKAGES = {"jax": "jax", "orbax": "orbax", "grain": "grain", "torch": "torch"}  # of peers that may be missing
+ONLY = {"orbax": ("checkpoints",), "grain": ("input",), "torch": ("input",)}  # families of a peer; others: all
 DEVICES = {"many": 4096, "participants": 1024, "spmd": 256}  # others: 8
 
 
@@ -54,11 +55,15 @@ def parse(
     """The command line of this script and of curves.py, by their families and the file that they write by default."""
     known = tuple(families)
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--against", default="jax,numpy", help="peers, by comma: jax, numpy, orbax; empty for none")
+    parser.add_argument(
+        "--against", default="jax,numpy", help="peers, by comma: jax, numpy, orbax, grain, torch; empty for none"
+    )
     parser.add_argument("--family", default=",".join(known), help=f"families, by comma: {', '.join(known)}")
     parser.add_argument("--json", type=Path, default=file, help="file for the numbers")
     parser.add_argument(
-        "--jax-python", default="", help="an interpreter that has jax or orbax; default: this one, if it has them"
+        "--jax-python",
+        default="",
+        help="an interpreter that has jax, orbax, grain or torch; default: this one, if it has them",
     )
     parser.add_argument("--rounds", type=int, default=2, help="number of turns of each peer")
     parser.add_argument("--quick", action="store_true", help="few repeats, one round, to test the script")

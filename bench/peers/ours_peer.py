@@ -9,7 +9,7 @@ from typing import Any
 
 import artifex_devices as lib
 import numpy as np
-from artifex_devices import checkpoint
+from artifex_devices import checkpoint, data
 
 NAME = "artifex_devices"
 IMPORT = "import artifex_devices"
@@ -112,3 +112,23 @@ restore_tree = checkpoint.restore
 def checkpoint_metadata(path: Any) -> Any:
     """Reads the headers of a checkpoint."""
     return checkpoint.metadata(path)
+
+
+WORKERS = "threads"
+
+
+def batches(kind: str, path: str, decode: Any, batch: int, workers: int) -> Any:
+    """Shuffled batches of a file, read by worker threads and placed on one device."""
+    stream = data.Stream(path, seed=7).shuffle().repeat().map(decode)
+    return data.batches(stream, batch, devices()[0], workers=workers)
+
+
+def resumed(source: Any, batch: int, step: int) -> Any:
+    """Batches of a shuffled source from a step on."""
+    stream = data.Stream(source, seed=7).shuffle()
+    return data.batches(stream, batch, state=data.batches(stream, batch).state_at(step))
+
+
+def end_input(iterator: Any) -> None:
+    """Ends the threads of an iterator."""
+    iterator.close()
