@@ -29,6 +29,7 @@ BELOW = {
     "learn/placing_and_moving": ("../how_to/layouts", "../how_to/share_data", "../how_to/pickle_threads_and_forks"),
     "how_to/test_your_code": ("test_with_pytest", "test_gpu_code", "test_multihost_code"),
     "how_to/when_a_job_hangs": ("read_a_timeline",),
+    "learn/input": ("batches", "../how_to/torch_and_grain"),
     "learn/batch_size": ("roofline",),
     "learn/planning": (
         "../how_to/plan_reshards",
@@ -69,7 +70,9 @@ WORDS = {
     "how_to/when_a_job_hangs": ("hang", "deadlock", "timeout"),
     "install": ("install", "pip", "wheel"),
     "playground": ("playground", "wasm"),
+    "how_to/torch_and_grain": ("dataloader", "grain", "sampler"),
     "learn/batches": ("prefetch", "data loader"),
+    "learn/input": ("shuffle", "dataset", "packing", "mix"),
     "learn/batch_size": ("batch size",),
     "learn/checkpoints": ("checkpoint", "save", "restore", "resume"),
     "learn/debugging": ("oom", "out of memory", "memory limit", "debug"),

@@ -50,6 +50,7 @@ PAGES = (
         "transfer_guard_device_to_device transfer_guard_device_to_host",
         "device_placement layout dlpack",
     ),
+    Page("input", "Input", "", "data"),
     Page("batches", "Batches and prefetching", "", "prefetch batch_placement"),
     Page(
         "arrays", "Arrays", "Array Shard ShapeDtypeStruct typeof live_arrays enable_x64 reproducible", "array_api numpy"
