@@ -2,11 +2,12 @@
 """Models and clusters as arguments: names, ids of the hub, files, texts, and what belongs to which kind of model."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from artifex_devices import cluster, mesh_utils, models
 from artifex_devices.planner import TrainingConfig, plan_inference, plan_step, plan_training, suggest
+from artifex_devices.planner.shape import shape_of
 from artifex_devices.sharding import Mesh
 
 NODE = cluster.gpus("h100")
@@ -46,6 +47,27 @@ def test_files_of_models(tmp_path, monkeypatch):
     )
     mine = models.TransformerShape("mine", 2, 64, 128, 4, 2, 16, 1000, qkv_bias=True, norm="layer", source="mine.toml")
     assert plan_training("mine.toml", NODE, **RUN).model == mine
+
+
+def test_a_file_may_set_each_field(tmp_path):
+    path = tmp_path / "mine.toml"
+    shape = replace(models.SHAPES["mixtral-8x7b"], source=str(path), notes=())
+    shape = replace(shape, quantized_bytes=0.53125, quantized_kinds=("expert", "mlp"))
+    given = {field.name: getattr(shape, field.name) for field in fields(shape) if field.name not in ("source", "notes")}
+    given["quantized_kinds"] = list(shape.quantized_kinds)
+    path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in given.items()))
+    assert shape_of("plan", path) == shape
+    path.write_text("".join(f"{name} = {{}}\n" for name in given))
+    with pytest.raises(ValueError, match=r"line 1: name is \{\}; expected a string; ") as refusal:
+        shape_of("plan", path)
+    assert refusal.value.args[0].count(" is {}; expected ") == len(given)
+    assert "quantized_bytes is {}; expected a number; " in refusal.value.args[0]
+    assert "quantized_kinds is {}; expected an array of strings; " in refusal.value.args[0]
+
+
+def test_a_kind_of_tensors_is_quantized_once():
+    with pytest.raises(ValueError, match=r"quantized_kinds is \('mlp', 'mlp'\); expected"):
+        replace(models.SHAPES["llama-2-7b"], quantized_bytes=1, quantized_kinds=("mlp", "mlp"))
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from dataclasses import MISSING, fields
 from pathlib import Path
+from typing import Any
 
 from artifex_devices._base.nearest_name import did_you_mean
 from artifex_devices._base.toml import all_mistakes, key_text, line_text, read_toml, unprintable
 from artifex_devices.planner.shape.transformer import TransformerShape
 
 _NOT_IN_FILES = ("source", "notes", "parameter_bytes")
-_KINDS: dict[str, tuple[type, str]] = {
-    "str": (str, "a string"), "int": (int, "an integer"), "bool": (bool, "true or false"),
+_WANTED = {
+    "str": "a string", "int": "an integer", "bool": "true or false", "float": "a number",
+    "tuple[str, ...]": "an array of strings",
 }  # fmt: skip
 
 
@@ -30,9 +32,9 @@ def shape_of_file(operation: str, path: str) -> TransformerShape:
         if key not in known:
             wrong.append(f"{line_text(text, key)}{key_text(key)} is not a key{did_you_mean(key, known)}")
             continue
-        kind, wanted = _KINDS[str(known[key].type)]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            wrong.append(f"{line_text(text, key)}{key} is {value!r}; expected {wanted}")
+        kind = str(known[key].type)
+        if not _fits(kind, value):
+            wrong.append(f"{line_text(text, key)}{key} is {value!r}; expected {_WANTED[kind]}")
         else:
             wrong += unprintable(value, text, key)
     needed = [name for name, field in known.items() if field.default is MISSING and name != "name"]
@@ -41,6 +43,19 @@ def shape_of_file(operation: str, path: str) -> TransformerShape:
         problem = f"in {path}: {all_mistakes(wrong)}"
         raise ValueError(f"{operation}: {problem}; expected {', '.join(known)}; correct the file")
     try:
-        return TransformerShape(**{"name": Path(path).stem, **entries}, source=path)
+        given: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in entries.items()
+        }
+        return TransformerShape(**{"name": Path(path).stem, **given}, source=path)
     except ValueError as error:
         raise ValueError(f"{operation}: in {path}: {error}") from None
+
+
+def _fits(kind: str, value: object) -> bool:
+    """Returns whether a value of a file has the type of a field."""
+    match kind:
+        case "int" | "float":
+            return isinstance(value, int if kind == "int" else (int, float)) and not isinstance(value, bool)
+        case "tuple[str, ...]":
+            return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, str if kind == "str" else bool)

@@ -84,8 +84,8 @@ class TransformerShape:
         other_parameters: Parameters of all layers together that these sizes do not describe; below 0 where they
             describe too many.
         quantized_bytes: Bytes of a quantized parameter, with its part of the scales; 0: no parameter is quantized.
-        quantized_kinds: Kinds of tensors that are quantized: some of "embedding", "head", "norm", "attention", "mlp",
-            "router" and "expert". All other parameters have 16 bits.
+        quantized_kinds: Kinds of tensors that are quantized, each once: some of "embedding", "head", "norm",
+            "attention", "mlp", "router" and "expert". All other parameters have 16 bits.
         notes: Facts about the shape that its sizes do not show.
         q_lora_rank: For latent attention, rank of the queries; 0 projects them in one step.
         kv_lora_rank: Rank of keys and values in multi-head latent attention (DeepSeek-V2, arXiv:2405.04434); 0 is
@@ -257,7 +257,7 @@ def _fits(name: str, kind: str, value: object) -> bool:
     if name == "notes":
         return isinstance(value, tuple) and all(isinstance(note, str) for note in value)
     if name == "quantized_kinds":
-        return isinstance(value, tuple) and all(each in TENSOR_KINDS for each in value)
+        return isinstance(value, tuple) and all(value.count(each) == 1 and each in TENSOR_KINDS for each in value)
     if name == "quantized_bytes":
         return is_number(value, int, float) and 0 <= value <= 16
     if name == "other_parameters":
