@@ -3,6 +3,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,11 +13,15 @@
 #include <utility>
 #include <vector>
 
+#include "artifex_devices/base/error.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/data/file_rows.h"
 #include "artifex_devices/data/order.h"
 #include "artifex_devices/data/packed_rows.h"
+#include "artifex_devices/transfer/brief_copy.h"
 #include "bindings.h"
 #include "gil.h"
+#include "numpy_bridge.h"
 
 namespace artifex_devices::bindings {
 namespace {
@@ -176,12 +182,52 @@ void bind_packed_rows(py::module_& module) {
           "Returns where the pieces of each row begin, and position, first token and count of each piece.");
 }
 
+bool read_rows_into(int descriptor, int64_t offset, const Indices& rows, py::array& out) {
+  const FileRows file = {
+      .descriptor = descriptor, .offset = offset, .bytes = rows.size() == 0 ? 0 : out.nbytes() / rows.size()};
+  auto* data = static_cast<std::byte*>(out.mutable_data());
+  return without_gil([&] { return read_rows(file, span_of(rows), data); });
+}
+
+/// Copies arrays to rows of `out` up to the first that is not a dense ndarray of its dtype and of the shape of a row.
+size_t copy_to_rows(const std::vector<py::object>& arrays, py::array& out, py::ssize_t row) {
+  const NdarrayKind rows = kind_of_ndarray(out.ptr());
+  std::vector<const void*> sources;
+  for (const py::object& array : arrays) {
+    const NdarrayKind kind = kind_of_ndarray(array.ptr());
+    if (kind.dense == nullptr || kind.dtype != rows.dtype) break;
+    if (!std::ranges::equal(kind.shape, rows.shape.subspan(1))) break;
+    sources.push_back(kind.dense);
+  }
+  if (sources.empty()) return 0;
+  if (row < 0 || row + std::ssize(sources) > out.shape(0))
+    throw_error<IndexOutOfRange>("copy_to_rows: {} rows from {} on; expected rows of {}", sources.size(), row,
+                                 out.shape(0));
+  const auto bytes = static_cast<size_t>(out.nbytes() / out.shape(0));
+  auto* to = static_cast<std::byte*>(out.mutable_data()) + static_cast<size_t>(row) * bytes;
+  run_copy(is_brief_copy(static_cast<int64_t>(sources.size() * bytes)), [&] {
+    for (const void* source : sources) {
+      std::memcpy(to, source, bytes);
+      to += bytes;
+    }
+  });
+  return sources.size();
+}
+
+void bind_rows(py::module_& module) {
+  module.def("read_rows", &read_rows_into, py::arg("descriptor"), py::arg("offset"), py::arg("rows"), py::arg("out"),
+             "Reads rows of an open file, whose numbers ascend, into an array; returns False at the end of the file.");
+  module.def("copy_to_rows", &copy_to_rows, py::arg("arrays"), py::arg("out"), py::arg("row"),
+             "Copies arrays to rows of another from one on; stops where dtype or shape differ. Returns their number.");
+}
+
 }  // namespace
 
 void bind_data(py::module_& module) {
-  py::module_ data = module.def_submodule("data", "Orders of samples as arithmetic on positions.");
+  py::module_ data = module.def_submodule("data", "Orders of samples as arithmetic on positions, and rows of arrays.");
   bind_order(data);
   bind_packed_rows(data);
+  bind_rows(data);
 }
 
 }  // namespace artifex_devices::bindings

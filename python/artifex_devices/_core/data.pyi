@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Made by tools/make_stubs.py --generate from the built extension.
 """
-Orders of samples as arithmetic on positions.
+Orders of samples as arithmetic on positions, and rows of arrays.
 """
 
 import collections.abc
+import typing
 
 import numpy
 import numpy.typing
 
-__all__: list[str] = ["Order", "PackedRows"]
+__all__: list[str] = ["Order", "PackedRows", "copy_to_rows", "read_rows"]
 
 class Order:
     """
@@ -120,3 +121,15 @@ class PackedRows:
         """
         Returns the number of rows; None for an endless order.
         """
+
+def copy_to_rows(arrays: collections.abc.Sequence[typing.Any], out: numpy.typing.NDArray[typing.Any], row: int) -> int:
+    """
+    Copies arrays to rows of another from one on; stops where dtype or shape differ. Returns their number.
+    """
+
+def read_rows(
+    descriptor: int, offset: int, rows: numpy.typing.ArrayLike, out: numpy.typing.NDArray[typing.Any]
+) -> bool:
+    """
+    Reads rows of an open file, whose numbers ascend, into an array; returns False at the end of the file.
+    """

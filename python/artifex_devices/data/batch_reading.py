@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from artifex_devices import tree_util
 from artifex_devices._base.leaf_types import PyTree
 from artifex_devices.data.collating import collate
 from artifex_devices.data.leaves import Positions
 from artifex_devices.data.placing import Placement, Rows
-from artifex_devices.data.reading import Replacement, read
+from artifex_devices.data.reading import Fetched, Replacement
 from artifex_devices.data.state import MAX_POSITION
 
 _FIX = "repair the source, or skip such samples: data.batches(stream, on_error='skip')"
@@ -86,7 +87,7 @@ class BatchReader:
         self._operation = operation
         self._stream = stream
         self._placement = placement
-        self._example: Any = None  # the samples and positions of the first read, for batches without rows here
+        self._no_rows: PyTree = None  # arrays with the dtypes and shapes of batches, for batches without rows here
 
     def read(self, positions: tuple[int, int]) -> ReadBatch:
         """Reads the rows of a batch that this process holds."""
@@ -96,18 +97,22 @@ class BatchReader:
         numbers = _numbers(rows)
         real = numbers[numbers < count]
         replaced: list[Replacement] = []
-        if len(real) or self._example is None:
+        if len(real):
+            tree, replaced = self._joined(begin + real, len(numbers) - len(real))
+        if self._no_rows is None:
             # A process without rows reads one sample for the structure.
-            wanted = begin + (real if len(real) else np.zeros(1, np.int64))
-            samples, replaced = read(self._stream, wanted, skips=self.skips, operation=self._operation, fix=_FIX)
-            if self._example is None:
-                self._example = samples[:1], wanted[:1]
-        else:
-            samples, wanted = self._example
-        tree = collate(self._operation, samples, wanted, size=len(real), padding=len(numbers) - len(real))
+            tree_of_any = tree if len(real) else self._joined(np.array([begin]), 0)[0]
+            self._no_rows = tree_util.tree_map(lambda leaf: np.empty((0, *leaf.shape[1:]), leaf.dtype), tree_of_any)
+        if not len(real):
+            tree = tree_util.tree_map(lambda leaf: np.zeros((len(numbers), *leaf.shape[1:]), leaf.dtype), self._no_rows)
         if self.plan.last == "pad":
             tree = (tree, numbers < count)
-        return ReadBatch(tree, rows, begin, end, replaced if len(real) else [])
+        return ReadBatch(tree, rows, begin, end, replaced)
+
+    def _joined(self, positions: NDArray[np.int64], padding: int) -> tuple[PyTree, list[Replacement]]:
+        """Returns the samples at positions as rows of arrays, and those of them that replace others."""
+        fetched = Fetched(self._stream, positions, skips=self.skips, operation=self._operation, fix=_FIX)
+        return collate(self._operation, fetched.samples(), positions, padding), fetched.replaced
 
     def place(self, batch: ReadBatch) -> PyTree:
         """Places the rows of this process as its part of the global batch."""

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from artifex_devices._core.data import read_rows
 from artifex_devices.data.files import FileSource, open_file, unreadable
 
 _MOST_HEADER = 10_000  # bytes; NumPy's own limit of the text of a header
-_GAP = 1 << 16  # bytes between rows that are read and thrown away, where that is cheaper than another read
-_READ = 1 << 24  # bytes of one read
 
 
 class NpyFiles(FileSource):
@@ -68,28 +67,13 @@ class NpyFiles(FileSource):
     def _read_file(self, number: int, records: NDArray[np.int64]) -> list[Any]:
         assert self._rows is not None
         dtype, shape = self._rows
-        row = math.prod(shape) * dtype.itemsize
-        found: list[Any] = []
+        found = np.empty((len(records), *shape), dtype)
         descriptor = open_file(self.files[number].path)
         try:
-            for run in _runs(records, row):
-                first, count = int(run[0]), int(run[-1] - run[0]) + 1
-                data = os.pread(descriptor, count * row, self._offsets[number] + first * row)
-                if len(data) < count * row:
-                    self.check_unchanged(number)
-                    raise unreadable(self.files[number].path, "ends inside a row", "whole rows")
-                block = np.frombuffer(bytearray(data), dtype).reshape(count, *shape)
-                found += list(block if count == len(run) else block[run - first])
+            is_whole = read_rows(descriptor, self._offsets[number], records, found)
         finally:
             os.close(descriptor)
-        return found
-
-
-def _runs(records: NDArray[np.int64], row: int) -> list[NDArray[np.int64]]:
-    """Returns ascending records in parts that one read takes each."""
-    if row == 0:
-        return [records]
-    far = np.diff(records) * row > _GAP + row
-    parts = np.split(records, np.flatnonzero(far) + 1)
-    most = max(1, _READ // row)
-    return [part[k : k + most] for part in parts for k in range(0, len(part), most)] if records.size else []
+        if not is_whole:
+            self.check_unchanged(number)
+            raise unreadable(self.files[number].path, "ends inside a row", "whole rows")
+        return list(found)

@@ -43,33 +43,6 @@ class Replacement:
     used: int
 
 
-def read(stream: Positions, positions: NDArray[np.int64], *, skips: bool, operation: str, fix: str) -> Samples:
-    """Reads the samples at positions of a stream.
-
-    Args:
-        stream: The stream.
-        positions: Positions, in any order.
-        skips: Whether the next sample of the same source in the order of the stream that can be read replaces a
-            sample that cannot; after the last position of the stream the search continues at the first.
-        operation: Name of the operation, for messages.
-        fix: End of the message of a SampleError.
-
-    Raises:
-        SampleError: A sample cannot be read; of several, the one that comes first in `positions`.
-    """
-    reader = _Reader(stream, operation, fix)
-    found = list(reader.read(positions))
-    replaced: list[Replacement] = []
-    for place, sample in enumerate(found):
-        if not isinstance(sample, _Failed):
-            continue
-        if not skips:
-            raise sample.error
-        found[place], replacement = reader.replace(sample)
-        replaced.append(replacement)
-    return Samples(found, replaced)
-
-
 class Samples(NamedTuple):
     """Samples in the order of their positions, and those of them that replace others."""
 
@@ -77,60 +50,100 @@ class Samples(NamedTuple):
     replaced: list[Replacement]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Failed:
-    """A sample that cannot be read."""
-
-    position: int
-    leaf: int
-    index: int
-    error: SampleError
+def read(stream: Positions, positions: NDArray[np.int64], *, skips: bool, operation: str, fix: str) -> Samples:
+    """Reads the samples at positions of a stream. Arguments and exceptions as for `Fetched` and its `samples`."""
+    fetched = Fetched(stream, positions, skips=skips, operation=operation, fix=fix)
+    return Samples(list(fetched.samples()), fetched.replaced)
 
 
-class _Reader:
-    def __init__(self, stream: Positions, operation: str, fix: str) -> None:
+class Fetched:
+    """Samples at positions of a stream as their sources read them, before the functions of `map`.
+
+    Attributes:
+        replaced: Samples that could not be read, among those that `samples` has yielded.
+    """
+
+    def __init__(
+        self, stream: Positions, positions: NDArray[np.int64], *, skips: bool, operation: str, fix: str
+    ) -> None:
+        """Reads from the sources, each of which reads all its samples at once.
+
+        Args:
+            stream: The stream.
+            positions: Positions, in any order.
+            skips: Whether the next sample of the same source in the order of the stream that can be read replaces a
+                sample that cannot; after the last position of the stream the search continues at the first.
+            operation: Name of the operation, for messages.
+            fix: End of the message of a SampleError.
+        """
+        self.replaced: list[Replacement] = []
         self._stream = stream
+        self._positions = positions
+        self._skips = skips
         self._operation = operation
         self._fix = fix
-
-    def read(self, positions: NDArray[np.int64]) -> Iterator[Any]:
-        """Yields the sample at each position, or a _Failed; sources read all their samples at once."""
-        numbers, indices, keys = self._stream._resolve(positions)
-        raw: list[Any] = [None] * len(positions)
-        for number in range(len(self._stream._leaves)) if len(self._stream._leaves) == 1 else np.unique(numbers):
+        numbers, self._indices, self._keys = stream._resolve(positions)
+        self._numbers: list[int] = numbers.tolist()
+        self._raw: list[Any] = [None] * len(positions)
+        for number in sorted(set(self._numbers)):
             places = np.flatnonzero(numbers == number)
-            found = _read_source(self._stream._leaves[number], indices[places])
+            found = _read_source(stream._leaves[number], self._indices[places])
             for place, sample in zip(places.tolist(), found, strict=True):
-                raw[place] = sample
-        for place, sample in enumerate(raw):
-            leaf = self._stream._leaves[numbers[place]]
-            error = sample.error if isinstance(sample, _Unread) else None
-            if error is None and leaf.steps:
-                try:
-                    sample = _mapped(leaf, sample, keys[:, place])
-                except Exception as raised:
-                    error = raised
-            if error is None:
-                yield sample
-                continue
-            position, number, index = int(positions[place]), int(numbers[place]), int(indices[place])
-            yield _Failed(position, number, index, self._error(leaf, index, position, error))
+                self._raw[place] = sample
 
-    def replace(self, failed: _Failed) -> tuple[Any, Replacement]:
-        """Returns the sample that replaces another; raises SampleError where none can be read."""
-        tries = 0
-        for block in _following(failed.position, self._stream.length):
+    def samples(self) -> Iterator[Any]:
+        """Yields the sample at each position, after the functions of `map`.
+
+        Raises:
+            SampleError: A sample cannot be read, or be replaced.
+        """
+        for place, error_or_sample in enumerate(self._mapped()):
+            if not isinstance(error_or_sample, SampleError):
+                yield error_or_sample
+            elif self._skips:
+                yield self._replacement(place, error_or_sample)
+            else:
+                raise error_or_sample
+
+    def _mapped(self) -> Iterator[Any]:
+        """Yields the sample at each position, or its SampleError."""
+        leaves = self._stream._leaves
+        for place, number in enumerate(self._numbers):
+            sample, leaf = self._raw[place], leaves[number]
+            if isinstance(sample, _Unread):
+                yield self._error(place, sample.error)
+                continue
+            try:
+                for step in leaf.steps:
+                    if step.mark is None:
+                        sample = step.function(sample)
+                    else:
+                        sample = step.function(sample, step.generator(self._keys[step.mark, place]))
+            except Exception as error:
+                sample = self._error(place, error)
+            yield sample
+
+    def _replacement(self, place: int, error: SampleError) -> Any:
+        """Returns the sample that replaces another; raises the error where none can be read."""
+        failed, number, tries = int(self._positions[place]), self._numbers[place], 0
+        for block in _following(failed, self._stream.length):
             numbers, _, _ = self._stream._resolve(block)
-            for position in block[numbers == failed.leaf]:
-                [sample] = self.read(np.array([position]))
-                if not isinstance(sample, _Failed):
-                    return sample, Replacement(failed.position, failed.leaf, failed.index, int(position))
+            for position in block[numbers == number]:
+                other = Fetched(
+                    self._stream, np.array([position]), skips=False, operation=self._operation, fix=self._fix
+                )
+                [sample] = other._mapped()
+                if not isinstance(sample, SampleError):
+                    self.replaced.append(Replacement(failed, number, int(self._indices[place]), int(position)))
+                    return sample
                 tries += 1
                 if tries == _MOST_TRIES:
-                    raise failed.error
-        raise failed.error
+                    raise error
+        raise error
 
-    def _error(self, leaf: Leaf, index: int, position: int, cause: Exception) -> SampleError:
+    def _error(self, place: int, cause: Exception) -> SampleError:
+        leaf = self._stream._leaves[self._numbers[place]]
+        index, position = int(self._indices[place]), int(self._positions[place])
         error = SampleError(
             f"{self._operation}: the sample at position {position}, index {index} of the source {leaf.name!r} "
             f"({leaf.source.describe(index)}), cannot be read: {error_text(cause)}; {self._fix}"
@@ -158,13 +171,6 @@ def _read_source(leaf: Leaf, indices: NDArray[np.int64]) -> list[Any]:
             except Exception as error:
                 found.append(_Unread(error))
         return found
-
-
-def _mapped(leaf: Leaf, sample: Any, keys: NDArray[np.uint64]) -> Any:
-    """Returns the sample after the functions of `map`; `keys` has epoch and position for each random one."""
-    for step in leaf.steps:
-        sample = step.function(sample) if step.mark is None else step.function(sample, step.generator(keys[step.mark]))
-    return sample
 
 
 def _following(position: int, length: int | None) -> Iterator[NDArray[np.int64]]:

@@ -49,6 +49,26 @@ def test_trees_of_samples_become_trees_of_arrays():
 
 
 @pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        (np.int32(1), np.float32(2)),
+        (1, 2.5),
+        (np.arange(6, dtype=">i4"), np.arange(6, dtype=">i4")),
+        (np.arange(6, dtype="<i4"), np.arange(6, dtype=">i4")),
+        (np.zeros((2, 3), np.int16), np.arange(6, dtype=np.float32).reshape(3, 2).T),
+        (np.zeros((0, 3)), np.zeros((0, 3))),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 1, 17, 39])
+def test_samples_of_other_dtypes_and_layouts_are_stacked_as_by_numpy(first, other, place):
+    samples = [first] * place + [other] * (40 - place)
+    batch = np.asarray(next(data.batches(data.Stream(list(range(40))).map(lambda i: samples[i]), 40)))
+    expected = np.stack([np.asarray(sample) for sample in samples])
+    assert batch.dtype == expected.dtype
+    np.testing.assert_array_equal(batch, expected)
+
+
+@pytest.mark.parametrize(
     ("last", "sizes"), [("drop", [24] * 4), ("short", [24, 24, 24, 24, 4]), ("pad", [24, 24, 24, 24, 24])]
 )
 def test_the_last_batch_is_dropped_short_or_padded(last, sizes):
