@@ -83,7 +83,6 @@ class BatchReader:
     ) -> None:
         self.plan = plan
         self.skips = skips
-        self.leaf_names = [leaf.name for leaf in stream._leaves]
         self._operation = operation
         self._stream = stream
         self._placement = placement

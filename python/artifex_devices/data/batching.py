@@ -8,11 +8,14 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from artifex_devices._base.checks import check_choice, check_int, failure, wrong_type
 from artifex_devices._base.leaf_types import PyTree
 from artifex_devices._base.public_path import public
 from artifex_devices._placement.target import TargetTree
 from artifex_devices.data.batch_reading import BatchPlan, BatchReader, ReadBatch
+from artifex_devices.data.epochs import epochs_of
 from artifex_devices.data.placing import Placement
 from artifex_devices.data.reading import Replacement
 from artifex_devices.data.skipping import SkipAgreement
@@ -91,7 +94,7 @@ def batches(
     for number in plan.sizes():
         placement.rows(number)  # raises before anything is read
     reader = BatchReader(_OPERATION, stream, plan, placement, skips=on_error == "skip")
-    return Batches(reader, written, progress, threads, ahead)
+    return Batches(stream, reader, written, progress, threads, ahead)
 
 
 class _Placed(NamedTuple):
@@ -113,10 +116,18 @@ class Batches(Iterator[PyTree]):
     """
 
     def __init__(
-        self, reader: BatchReader, state: StateOfStream, progress: Progress, workers: int, prefetch: int
+        self,
+        stream: Stream,
+        reader: BatchReader,
+        state: StateOfStream,
+        progress: Progress,
+        workers: int,
+        prefetch: int,
     ) -> None:
         self._plan = reader.plan
-        self._leaf_names = reader.leaf_names
+        self._leaf_names = [leaf.name for leaf in stream._leaves]
+        self._stream = stream
+        self._last = (0, 0)  # positions of the last batch
         self._state = state
         self._first = self._used = progress
         self._skips = SkipAgreement(_OPERATION) if reader.skips else None
@@ -193,6 +204,7 @@ class Batches(Iterator[PyTree]):
         if self._began_s is not None:
             self._elapsed_s = time.perf_counter() - self._began_s
         self._used = after
+        self._last = (placed.begin, placed.end)
 
     def state(self) -> dict[str, int | str]:
         """Returns the state after the batches that `next` has returned, as a dict of ints and texts.
@@ -257,15 +269,15 @@ class Batches(Iterator[PyTree]):
         return self._state.write(Progress(number, position, skipped.skipped, skipped.skipped_digest))
 
     def stats(self) -> BatchStats:
-        """Returns batches, samples, rates and waits so far in this process.
+        """Returns batches, samples, rates, waits and epochs so far.
 
         Example:
             >>> import numpy as np
             >>> from artifex_devices import data
-            >>> batches = data.batches(data.Stream(np.arange(100)), batch=8)
+            >>> batches = data.batches(data.Stream(np.arange(100)).repeat(2), batch=8)
             >>> _ = list(batches)
-            >>> batches.stats().batches, batches.stats().samples
-            (12, 96)
+            >>> batches.stats().batches, batches.stats().samples, batches.stats().epochs
+            (25, 200, {'source': 1})
         """
         waits = self._prefetcher.stats()
         return BatchStats(
@@ -277,6 +289,7 @@ class Batches(Iterator[PyTree]):
             samples=self._used.position - self._first.position,
             elapsed_s=self._elapsed_s,
             skipped=tuple(each for _, each in self._skipped),
+            epochs=epochs_of(self._stream, np.arange(*self._last, dtype=np.int64)),
         )
 
     def close(self, timeout_s: float = 5.0) -> bool:

@@ -202,6 +202,9 @@ class _PackedSource(Source):
                 fix="convert the samples in stream.map(f)",
             )
 
+    def _samples_at(self, indices: NDArray[np.int64]) -> tuple[Stream, NDArray[np.int64]]:
+        return self._stream, self.rows.pieces(indices)[1]
+
     def digest(self) -> str:
         """Returns a digest of the sources; the stream of rows has their order, and `packing` the lengths."""
         identity = self._stream._identity()

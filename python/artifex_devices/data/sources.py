@@ -59,6 +59,10 @@ class Source:
         """The index at which each file or row group begins, for `shuffle(shards=True)`."""
         return np.zeros(min(1, len(self)), np.int64)
 
+    def _samples_at(self, indices: NDArray[np.int64]) -> Any:
+        """Returns the stream that packed rows are made of, and the positions in it; None for other sources."""
+        return None
+
 
 class ArraySource(Source):
     """The rows of an array in memory."""

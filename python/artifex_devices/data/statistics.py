@@ -36,11 +36,14 @@ class BatchStats(PrefetchStats):
         samples: Number of samples in the returned batches, over all processes.
         elapsed_s: Seconds from the first `next` to the last returned batch.
         skipped: Samples that could not be read, over all processes, since this iteration began.
+        epochs: Epoch of each source in the last returned batch, by name: how often `repeat` had repeated it. Empty
+            where a part of an endless stream is repeated.
     """
 
     samples: int = 0
     elapsed_s: float = 0.0
     skipped: tuple[SkippedSample, ...] = ()
+    epochs: dict[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def samples_per_s(self) -> float:

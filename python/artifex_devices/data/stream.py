@@ -76,7 +76,7 @@ class Stream:
         self._seed = seed
         self._stage = stage  # number of shuffles and random functions, which differ in it
         self._line = line
-        self._order: Order = _order_of(recipe, [parent._order for parent in parents])
+        self._order: Order = order_of(recipe, [parent._order for parent in parents])
 
     @classmethod
     def _of_leaf(cls, leaf: Leaf, size: int | None, seed: int = 0, inner: Stream | None = None) -> Stream:
@@ -119,7 +119,7 @@ class Stream:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._order = _order_of(self._recipe, [parent._order for parent in self._parents])
+        self._order = order_of(self._recipe, [parent._order for parent in self._parents])
 
     @property
     def length(self) -> int | None:
@@ -422,7 +422,8 @@ class Stream:
         return f"{length[0].upper()}{length[1:]}, seed {self._seed}\n" + "\n".join(_lines(self._line, ""))
 
 
-def _order_of(recipe: tuple[Any, ...], parents: list[Order]) -> Order:
+def order_of(recipe: tuple[Any, ...], parents: list[Order]) -> Order:
+    """Returns the order of a step on the orders of the streams before it."""
     if not recipe:
         return parents[0]
     name, *arguments = recipe

@@ -183,9 +183,39 @@ def test_a_batch_that_an_interrupt_lost_is_noticed():
 def test_stats_and_repr():
     batches = data.batches(stream_of(100), 8, workers=2)
     assert repr(batches) == "<Batches step 0 of 12, position 0, batch=8, workers=2>"
-    assert batches.stats().samples_per_s == 0.0
+    assert (batches.stats().samples_per_s, batches.stats().epochs) == (0.0, {})
     assert len(list(batches)) == 12
     stats = batches.stats()
-    assert (stats.batches, stats.samples, stats.skipped) == (12, 96, ())
+    assert (stats.batches, stats.samples, stats.skipped, stats.epochs) == (12, 96, (), {"source": 0})
     assert stats.samples_per_s == 96 / stats.elapsed_s
     assert repr(data.batches(stream_of().repeat(), 8)) == "<Batches step 0, position 0, batch=8, workers=2>"
+
+
+def epochs_after(stream, batch, count):
+    with data.batches(stream, batch) as batches:
+        for _ in range(count):
+            next(batches)
+        return batches.stats().epochs
+
+
+def test_stats_have_the_epoch_of_each_source_in_the_last_batch():
+    source = stream_of(10).shuffle()
+    assert [epochs_after(source.repeat(3), 5, count) for count in (2, 3, 6)] == [
+        {"source": 0},
+        {"source": 1},
+        {"source": 2},
+    ]
+    noisy = source.map(lambda x, generator: x, random=True).repeat().skip(7).map(lambda x, generator: x, random=True)
+    assert epochs_after(noisy, 4, 6) == {"source": 3}
+    mixed = data.mix({"a": (source, 3), "b": (stream_of(4), 1)}, repeat=True)
+    assert epochs_after(mixed, 40, 1) == {"a": 2, "b": 2}
+    assert epochs_after(mixed.take(40).repeat(2), 40, 1) == {}
+
+
+def test_epochs_of_packed_rows_are_of_their_samples():
+    documents = data.Stream([np.arange(3), np.arange(5)])
+    assert epochs_after(data.pack(documents.repeat(), 4), 2, 3) == {"source": 2}
+    assert epochs_after(data.pack(documents, 4).repeat(), 2, 3) == {"source": 2}
+    rows = data.pack(data.mix({"a": (documents, 1), "b": (documents, 1)}, repeat=True), 8)
+    assert epochs_after(rows, 3, 1) == {"a": 1, "b": 1}
+    assert epochs_after(data.mix({"rows": (rows, 1), "x": (rows, 0)}), 3, 1) == {"rows/a": 1, "rows/b": 1}
