@@ -109,7 +109,10 @@ class ObjectSource(Source):
         return [self._samples[index] for index in indices.tolist()]
 
     def digest(self) -> str:
-        """Returns a digest of the length and of some samples."""
+        """Returns the digest of the object, or one of its class and length; of lists and texts also of some samples.
+
+        Samples of other objects are not read: they may be random, or slow to read.
+        """
         own = getattr(self._samples, "digest", None)
         if callable(own):
             return str(own())
