@@ -155,6 +155,21 @@ void bind_packed_rows(py::module_& module) {
           "size", [](const HeldRows& self) { return without_gil([&] { return self.rows.size(); }); },
           "Returns the number of rows; None for an endless order.")
       .def(
+          "sums",
+          [](const HeldRows& self) {
+            const std::vector<int64_t> sums = self.rows.sums();
+            return py::array_t<int64_t>(std::ssize(sums), sums.data());
+          },
+          "Returns the tokens before every 512th sample of the order, as far as they were added up.")
+      .def(
+          "sum_count", [](const HeldRows& self) { return self.rows.sum_count(); }, "Returns the number of sums.")
+      .def(
+          "take_sums",
+          [](HeldRows& self, const Indices& sums) {
+            return without_gil([&] { return self.rows.take_sums(span_of(sums)); });
+          },
+          py::arg("sums"), "Takes sums of the same order and lengths; returns False where they cannot be.")
+      .def(
           "pieces",
           [](const HeldRows& self, const Indices& rows) {
             std::vector<PackedRows::Piece> pieces;

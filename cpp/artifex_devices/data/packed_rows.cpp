@@ -101,6 +101,27 @@ std::optional<int64_t> PackedRows::size() const {
   return sums_.back() / row_length_ + (sums_.back() % row_length_ != 0);
 }
 
+std::vector<int64_t> PackedRows::sums() const {
+  const std::scoped_lock lock(mutex_);
+  return sums_;
+}
+
+int64_t PackedRows::sum_count() const {
+  const std::scoped_lock lock(mutex_);
+  return std::ssize(sums_);
+}
+
+bool PackedRows::take_sums(std::span<const int64_t> sums) {
+  if (sums.empty() || sums.front() != 0 || !std::ranges::is_sorted(sums)) return false;
+  if (sums.size() > 1 && samples_in_step(sums.size() - 2) <= 0) return false;
+  const std::scoped_lock lock(mutex_);
+  if (sums.size() <= sums_.size()) return true;
+  sums_.assign(sums.begin(), sums.end());
+  const auto last = std::ranges::lower_bound(sums_, sums_.back());
+  empty_steps_ = sums_.end() - last - 1;
+  return true;
+}
+
 void PackedRows::append_pieces(int64_t row, std::vector<Piece>& pieces) const {
   const auto start = row < 0 ? std::nullopt : checked_mul(row, row_length_);
   size_t step = 0;

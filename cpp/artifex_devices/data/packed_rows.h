@@ -31,6 +31,16 @@ class PackedRows {
     int64_t count;
   };
 
+  /// Returns the tokens before sample 0, 512, 1024 and so on of the order, as far as they were added up.
+  std::vector<int64_t> sums() const;
+
+  /// The number of sums.
+  int64_t sum_count() const;
+
+  /// Takes sums that the same order and lengths had before, instead of adding up lengths again. Returns false, and does
+  /// nothing, for sums that are not ascending from 0 or too many for the order.
+  bool take_sums(std::span<const int64_t> sums);
+
   /// Appends the pieces of a row, in order. Throws IndexOutOfRange for a row that does not exist.
   void append_pieces(int64_t row, std::vector<Piece>& pieces) const;
 

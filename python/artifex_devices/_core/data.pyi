@@ -122,6 +122,21 @@ class PackedRows:
         Returns the number of rows; None for an endless order.
         """
 
+    def sum_count(self) -> int:
+        """
+        Returns the number of sums.
+        """
+
+    def sums(self) -> numpy.typing.NDArray[numpy.int64]:
+        """
+        Returns the tokens before every 512th sample of the order, as far as they were added up.
+        """
+
+    def take_sums(self, sums: numpy.typing.ArrayLike) -> bool:
+        """
+        Takes sums of the same order and lengths; returns False where they cannot be.
+        """
+
 def copy_to_rows(arrays: collections.abc.Sequence[typing.Any], out: numpy.typing.NDArray[typing.Any], row: int) -> int:
     """
     Copies arrays to rows of another from one on; stops where dtype or shape differ. Returns their number.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files with the lengths of the samples of a source.
+"""Files with the lengths of the samples of a source, or with running sums of them.
 
-A file is a head of 256 bytes (the line MAGIC, a line of JSON, spaces) and one little-endian int64 for each sample. It
+A file is a head of 256 bytes (the line MAGIC, a line of JSON, spaces) and little-endian int64s, 0 or more. It
 is renamed into place when it is complete and never changed afterwards, so that processes can map it into memory.
 """
 
@@ -29,13 +29,13 @@ def digest_of_lengths(lengths: NDArray[np.int64]) -> str:
     return hashlib.blake2b(np.ascontiguousarray(lengths, "<i8").data, digest_size=32).hexdigest()
 
 
-def read_lengths(path: Path, key: str, count: int) -> tuple[NDArray[np.int64], str] | None:
-    """Returns the lengths and their digest; None if there is no file, or it is damaged or of something else.
+def read_table(path: Path, key: str, count: int | None = None) -> tuple[NDArray[np.int64], str] | None:
+    """Returns the numbers and their digest; None if there is no file, or it is damaged or of something else.
 
     Args:
         path: The file.
-        key: Digest of what the lengths are of.
-        count: Number of samples.
+        key: Digest of what the numbers are of.
+        count: Number of numbers; None: any.
     """
     try:
         # Not blocking: opening a named pipe would wait for its writer.
@@ -44,6 +44,8 @@ def read_lengths(path: Path, key: str, count: int) -> tuple[NDArray[np.int64], s
         return None
     try:
         status = os.fstat(number)
+        if count is None:
+            count = max(0, status.st_size - _HEAD) // _ITEM
         if not stat.S_ISREG(status.st_mode) or status.st_size != _HEAD + _ITEM * count:
             return None
         head = os.pread(number, _HEAD, 0)
@@ -59,19 +61,19 @@ def read_lengths(path: Path, key: str, count: int) -> tuple[NDArray[np.int64], s
     return lengths, digest
 
 
-def write_lengths(path: Path, key: str, lengths: NDArray[np.int64]) -> str:
-    """Writes a complete file or nothing, and returns the digest of the lengths.
+def write_table(path: Path, key: str, numbers: NDArray[np.int64]) -> str:
+    """Writes a complete file or nothing, and returns the digest of the numbers.
 
     Raises:
         OSError: The file cannot be written.
     """
-    digest = digest_of_lengths(lengths)
+    digest = digest_of_lengths(numbers)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         with os.fdopen(number, "wb") as file:
             file.write(_head(key, digest))
-            file.write(np.ascontiguousarray(lengths, "<i8").data)
+            file.write(np.ascontiguousarray(numbers, "<i8").data)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -20,7 +20,7 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._base.text import shortened_list
 from artifex_devices.data.columns import MAX_LENGTH, columns_of
 from artifex_devices.data.leaves import Leaf
-from artifex_devices.data.length_file import digest_of_lengths, read_lengths, write_lengths
+from artifex_devices.data.length_file import digest_of_lengths, read_table, write_table
 from artifex_devices.data.reading import read
 from artifex_devices.data.stream import Stream
 from artifex_devices.data.workers import map_in_order
@@ -143,11 +143,11 @@ def _stored_or_measured(stream: Stream, number: int, by: str, workers: int) -> L
     key = digest_of(json.dumps([leaf.source.digest(), by, names])).hex()
     file = table_path(path, key)
     fix = f"remove {str(file)!r} and create the packed stream again"
-    found = read_lengths(file, key, len(leaf.source))
+    found = read_table(file, key, len(leaf.source))
     if found is None:
         values = _measured(stream, number, by, workers)
         try:
-            found = values, write_lengths(file, key, values)
+            found = values, write_table(file, key, values)
         except OSError as error:
             warn_user(
                 f"{_OPERATION}: the lengths of {leaf.source!r} cannot be stored ({error}); they are in memory now, and "

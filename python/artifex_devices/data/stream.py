@@ -413,9 +413,13 @@ class Stream:
         return {
             "seed": str(self._seed),
             "sources": json.dumps({leaf.name: leaf.source.digest() for leaf in self._leaves}),
-            "order": _identity_of(self._line),
+            "order": self._order_identity(),
             "packing": json.dumps(packing) if packing else "",
         }
+
+    def _order_identity(self) -> str:
+        """Returns what decides the indices of the samples."""
+        return _identity_of(self._line)
 
     def __repr__(self) -> str:
         length = "endless stream" if self.length is None else f"stream of {self.length} samples"

@@ -209,6 +209,46 @@ TEST(PackedRows, CutsSamplesAtRows) {
   EXPECT_THROW(rows.append_pieces(-1, pieces), IndexOutOfRange);
 }
 
+TEST(PackedRows, TakesTheSumsOfAnEarlierRun) {
+  std::vector<int64_t> lengths(1100);
+  for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = static_cast<int64_t>(i % 7);
+  const Order::Ptr order = repeated(shuffled(range_order(1100), 5, 0), std::nullopt);
+  const PackedRows first(order, {lengths}, 5, false);
+  std::vector<PackedRows::Piece> expected;
+  first.append_pieces(5000, expected);
+  const std::vector<int64_t> sums = first.sums();
+  EXPECT_EQ(first.sum_count(), std::ssize(sums));
+  EXPECT_GT(sums.back(), 25'000);
+
+  PackedRows second(order, {lengths}, 5, false);
+  EXPECT_TRUE(second.take_sums(std::span(sums).first(3)));
+  EXPECT_TRUE(second.take_sums(sums));
+  EXPECT_TRUE(second.take_sums(std::span(sums).first(3)));  // fewer than it has
+  EXPECT_EQ(second.sums(), sums);
+  std::vector<PackedRows::Piece> found;
+  second.append_pieces(5000, found);
+  second.append_pieces(6000, found);  // beyond the sums
+  first.append_pieces(6000, expected);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].position, expected[i].position);
+    EXPECT_EQ(found[i].first, expected[i].first);
+    EXPECT_EQ(found[i].count, expected[i].count);
+  }
+}
+
+TEST(PackedRows, RefusesSumsThatCannotBeItsOwn) {
+  const std::vector<int64_t> lengths(600, 2);
+  PackedRows rows(range_order(600), {lengths}, 5, false);
+  for (const std::vector<int64_t>& sums :
+       std::vector<std::vector<int64_t>>{{}, {1}, {0, 5, 4}, {0, 1024, 1200, 1300}}) {
+    EXPECT_FALSE(rows.take_sums(sums));
+  }
+  EXPECT_EQ(rows.size(), 240);
+  EXPECT_TRUE(rows.take_sums(rows.sums()));
+  EXPECT_EQ(rows.size(), 240);
+}
+
 TEST(PackedRows, AnEndlessOrderWithoutTokensIsRefused) {
   const std::vector<int64_t> lengths = {0, 0};
   const PackedRows rows(repeated(range_order(2), std::nullopt), {lengths}, 5, false);

@@ -175,10 +175,11 @@ def test_a_pipe_or_a_folder_in_its_place_does_not_hang(path):
         assert pack(path) == (expected(), 6)
 
 
-def test_a_folder_that_cannot_be_written_keeps_lengths_in_memory_with_a_warning(path, monkeypatch):
-    def refuse(*arguments, **options):
-        raise PermissionError(13, "Permission denied", str(path.parent))
+def refuse(*arguments, **options):
+    raise PermissionError(13, "Permission denied", "x")
 
+
+def test_a_folder_that_cannot_be_written_keeps_lengths_in_memory_with_a_warning(path, monkeypatch):
     monkeypatch.setattr("artifex_devices.data.length_file.os.replace", refuse)  # root may write everywhere
     with pytest.warns(UserWarning, match="cannot be stored .*Permission denied.* make the folder writable, or give"):
         assert pack(path) == (expected(), 6)
@@ -233,3 +234,63 @@ def test_a_sample_that_cannot_be_read_is_named(path):
 
     with pytest.raises(data.SampleError, match=r"index 3 of the source .*OSError: bad block"):
         pack(path, fail)
+
+
+def sums_of(path):
+    return sorted(path.parent.glob("artifex-*.sums"))
+
+
+@pytest.fixture
+def long_path(tmp_path, monkeypatch):
+    """A source of 5,000 samples whose running sums are always worth a file."""
+    monkeypatch.setattr("artifex_devices.data.running_sums._LEAST", 1)
+    np.save(tmp_path / "x.npy", np.arange(5000, dtype=np.int32).reshape(-1, 1))
+    return tmp_path / "x.npy"
+
+
+def long_rows(path, epochs=2, **options):
+    samples = data.Stream(path, seed=3).shuffle().repeat(epochs)
+    return data.pack(samples, 9, lengths=np.ones(5000, np.int64), **options)
+
+
+def test_running_sums_are_stored_and_used_again(long_path, monkeypatch):
+    rows = long_rows(long_path)
+    [file] = sums_of(long_path)
+    assert np.fromfile(file, np.int64, offset=256).tolist() == [*range(0, 10_000, 512), 10_000]
+    expected = rows_of(rows)
+    again = long_rows(long_path)
+    assert again._leaves[0].source.rows.sum_count() == 21
+    np.testing.assert_array_equal(rows_of(again)["tokens"], expected["tokens"])
+    assert sums_of(long_path) == [file]
+
+
+def test_running_sums_of_an_endless_stream_are_stored_as_far_as_rows_were_read(long_path):
+    rows = long_rows(long_path, None)
+    rows.at(3000)  # tokens 27,000 to 27,009
+    again = long_rows(long_path, None)
+    assert again._leaves[0].source.rows.sum_count() == 27_000 // 512 + 2
+    np.testing.assert_array_equal(again.at(3000)["tokens"], rows.at(3000)["tokens"])
+    np.testing.assert_array_equal(again.at(9000)["tokens"], rows.at(9000)["tokens"])
+
+
+def test_other_orders_have_running_sums_of_their_own(long_path):
+    long_rows(long_path)
+    long_rows(long_path, 3)
+    long_rows(long_path, too_long="error")
+    assert len(sums_of(long_path)) == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"abc", b"\xff" * 424])
+def test_damaged_running_sums_are_added_up_again(long_path, content):
+    expected = rows_of(long_rows(long_path))
+    [file] = sums_of(long_path)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:300] + content)
+    np.testing.assert_array_equal(rows_of(long_rows(long_path))["tokens"], expected["tokens"])
+    assert file.read_bytes() == whole
+
+
+def test_running_sums_that_cannot_be_written_stay_in_memory(long_path, monkeypatch):
+    monkeypatch.setattr("artifex_devices.data.length_file.os.replace", refuse)
+    assert len(long_rows(long_path)) == 1112
+    assert sums_of(long_path) == []
