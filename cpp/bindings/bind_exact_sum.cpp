@@ -35,9 +35,11 @@ std::span<ExactState> states_of(const HostView& view) {
 
 ExactTerm term_from_name(const std::string& name) {
   if (name == "value") return ExactTerm::kValue;
+  if (name == "absolute") return ExactTerm::kAbsolute;
   if (name == "square") return ExactTerm::kSquare;
   if (name == "product") return ExactTerm::kProduct;
-  throw_error("exact sum: {:?} is not a term; expected value, square or product", name);
+  if (name == "deviation") return ExactTerm::kDeviation;
+  throw_error("exact sum: {:?} is not a term; expected value, absolute, square, product or deviation", name);
 }
 
 void add(const std::string& kind, const py::object& array, const py::object& others, const std::vector<int64_t>& axes,
@@ -96,7 +98,8 @@ void bind_exact_sum(py::module_& module) {
                py::arg("states"),
                R"(Adds the terms of float32 or float64 over `axes` to states, exactly.
 
-`term` is "value", "square", or "product" by `others`. `states` are int64, with EXACT_WORDS in the last dimension and
+`term` is "value", "absolute", "square", "product" by `others`, or "deviation": the square of the difference from
+`others`, which are float64. `states` are int64, with EXACT_WORDS in the last dimension and
 one row for each element of the result. States of parts add up to the state of the whole.
 )");
   internal.def("exact_round", &round_into, py::arg("states"), py::arg("dtype"), py::arg("divisors"), py::arg("out"),

@@ -11,9 +11,12 @@ inline constexpr int64_t kExactRun = 2048;
 inline constexpr int kExactLevels = 3;
 /// Columns of one call of `cascade`, at most.
 inline constexpr int64_t kExactColumns = 256;
+/// Rows of one call of `near_columns32` or `extract_columns`, at most.
+inline constexpr int64_t kExactRows = 64;
 
-/// What a number contributes to the sum.
-enum class ExactTerm : uint8_t { kValue, kSquare, kProduct };
+/// What a number contributes to the sum: itself, its absolute value, its square, its product by another number, or the
+/// square of its difference from another number.
+enum class ExactTerm : uint8_t { kValue, kAbsolute, kSquare, kProduct, kDeviation };
 
 /// Sums of columns: `sum` + `rest` is exact where `is_inexact` is 0. `sum` alone has the sign of a sum of zero.
 struct ExactColumns {
@@ -24,20 +27,30 @@ struct ExactColumns {
 
 /// The loops for one instruction set. Arrays are dense.
 struct ExactKernels {
-  /// Writes the terms of `count` numbers as doubles (squares, or products by `others`): exact for float32, rounded for
-  /// float64. By ExactTerm.
-  using Convert32 = void (*)(const float* from, const float* others, int64_t count, double* to) noexcept;
-  using Convert64 = void (*)(const double* from, const double* others, int64_t count, double* to) noexcept;
-  Convert32 convert32[3];
-  Convert64 convert64[3];
+  /// Writes the terms of `count` numbers as doubles, exact for float32 except for deviations, and rounded for float64.
+  /// Returns `largest` of them. The other numbers are one where the stride is 0, and consecutive where it is 1. The
+  /// elements `ahead` are needed soon.
+  template <class T, class U>
+  using Convert = int64_t (*)(const T* from, const U* others, int64_t others_stride, int64_t count, int64_t ahead,
+                              double* to) noexcept;
+  Convert<float, float> convert32[4];  // by ExactTerm
+  Convert<double, double> convert64[5];
+  Convert<float, double> deviation32;
   /// Returns the sum, if it is exact whatever the order: where the exponents of all numbers but zeros are so near to
-  /// each other that no bit of a partial sum is lost. Returns NaN otherwise, and for zeros only.
-  double (*near32)(const float* from, int64_t count) noexcept;
+  /// each other that no bit of a partial sum is lost. Returns NaN otherwise, and for zeros only. By whether the
+  /// absolute values are added.
+  double (*near32[2])(const float* from, int64_t count) noexcept;
   /// Returns the greatest of the bits of absolute values.
-  int64_t (*largest)(const double* from, int64_t count) noexcept;
+  int64_t (*largest)(const double* from, int64_t count, int64_t ahead) noexcept;
   /// Writes exact sums of the leading bits of all numbers: at level i the multiples of the last bit of magic[i] that
   /// are nearest to what is left of them. Returns whether nothing is left. By number of levels, from 1 on.
   bool (*extract[kExactLevels])(const double* from, int64_t count, const double* magic, double* sums) noexcept;
+  /// Writes the sum of each column, as `near32`, and returns whether they are exact.
+  bool (*near_columns32[2])(const float* const* rows, int64_t count, int64_t width, int64_t ahead,
+                            double* sums) noexcept;
+  /// As `extract`, for each column: level i of column j is sums[i * kExactColumns + j]. A sum of zeros is +0.
+  bool (*extract_columns[kExactLevels])(const double* const* rows, int64_t count, int64_t width, const double* magic,
+                                        double* sums) noexcept;
   /// Adds rows to columns.
   void (*cascade32)(const float* const* rows, int64_t count, int64_t width, ExactColumns* to) noexcept;
   void (*cascade64)(const double* const* rows, int64_t count, int64_t width, ExactColumns* to) noexcept;

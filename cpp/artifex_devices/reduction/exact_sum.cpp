@@ -10,6 +10,7 @@
 
 #include "artifex_devices/base/isa.h"
 #include "artifex_devices/base/throw_error.h"
+#include "artifex_devices/reduction/exact_adder.h"
 
 namespace artifex_devices {
 
@@ -34,13 +35,9 @@ RoundingFormat rounding_format(DType dtype) noexcept {
 
 namespace {
 
-constexpr int kBiasOfPower = 1022;  // of the least power of two above a number
-constexpr int kHeadroom = 10;       // 2^11 numbers of a run add up exactly
-constexpr int kLevelBits = 53 - kHeadroom;
-constexpr int kLeastMagic = -1022;
-constexpr int64_t kGreatestBiased = 1023 - kHeadroom + kBiasOfPower;  // magic numbers are finite
-constexpr int64_t kLeastRun = 8;                                      // shorter ones are added number by number
-constexpr int64_t kRows = 64;                                         // that are added to columns at a time
+constexpr int64_t kRowsAhead = 8;
+constexpr int64_t kStrips = 4;          // of columns at a time: rows of 4 KiB
+constexpr int64_t kConvertedRows = 16;  // that fit in the first-level cache
 
 /// A dimension, or several that follow each other in memory.
 struct Loop {
@@ -50,17 +47,19 @@ struct Loop {
   int64_t state_stride;   // in states; 0 where reduced
 };
 
-template <class T>
-class Adder {
+/// Adds the terms of numbers T and others U.
+template <class T, class U>
+class TermAdder {
  public:
-  Adder(ExactTerm term, std::span<ExactState> states) : term_(term), states_(states) {
-    levels_ = sizeof(T) < sizeof(double) && term == ExactTerm::kValue ? 1 : 2;
-  }
+  TermAdder(ExactTerm term, std::span<ExactState> states)
+      : term_(term),
+        is_plain_(term == ExactTerm::kValue || term == ExactTerm::kAbsolute),
+        adder_(states, is_plain_ && sizeof(T) < sizeof(double) ? 1 : 2) {}
 
-  void add(std::span<const Loop> loops, const T* from, const T* others, int64_t state) {
-    if (loops.empty()) return add_run(from, others, 1, state);
+  void add(std::span<const Loop> loops, const T* from, const U* others, int64_t state) {
+    if (loops.empty()) return add_run({1, 1, 0, 0}, from, others, state);
     const Loop& loop = loops[0];
-    if (loop.state_stride == 0 && loops.size() == 1) return add_run(from, others, loop.size, state);
+    if (loop.state_stride == 0 && loops.size() == 1) return add_run(loop, from, others, state);
     const bool has_columns = loops.back().state_stride != 0;
     if (has_columns &&
         std::ranges::all_of(loops.first(loops.size() - 1), [](auto& l) { return l.state_stride == 0; })) {
@@ -76,159 +75,139 @@ class Adder {
     }
   }
 
-  void normalize() noexcept {
-    for (ExactState& state : states_) state.normalize();
-    additions_ = 0;
-  }
+  void normalize() noexcept { adder_.normalize(); }
 
  private:
-  void convert(const T* from, const T* others, int64_t count, double* to) const noexcept {
+  int64_t convert(const T* from, const U* others, int64_t others_stride, int64_t count, int64_t ahead,
+                  double* to) const noexcept {
     const auto kind = static_cast<size_t>(term_);
-    if constexpr (sizeof(T) == sizeof(float)) {
-      kernels_.convert32[kind](from, others, count, to);
+    if constexpr (sizeof(T) == sizeof(double)) {
+      return kernels_.convert64[kind](from, others, others_stride, count, ahead, to);
+    } else if constexpr (sizeof(U) == sizeof(double)) {
+      return kernels_.deviation32(from, others, others_stride, count, ahead, to);
     } else {
-      kernels_.convert64[kind](from, others, count, to);
+      return kernels_.convert32[kind](from, others, others_stride, count, ahead, to);
     }
   }
 
-  void count_additions(int64_t count) noexcept {
-    additions_ += count;
-    if (additions_ > ExactState::kMostAdditions) {
-      normalize();
-      additions_ = count;
-    }
-  }
-
-  void add_run(const T* from, const T* others, int64_t count, int64_t state) noexcept {
+  // The loop is reduced.
+  void add_run(const Loop& loop, const T* from, const U* others, int64_t state) noexcept {
     alignas(64) std::array<double, kExactRun> terms;  // NOLINT: written before it is read
-    for (int64_t done = 0; done < count; done += kExactRun) {
-      const int64_t size = std::min(kExactRun, count - done);
-      ExactState& target = states_[static_cast<size_t>(state)];
-      count_additions(size + kExactLevels);
-      const double* run = terms.data();
+    for (int64_t done = 0; done < loop.size; done += kExactRun) {
+      const int64_t count = std::min(kExactRun, loop.size - done);
       if constexpr (sizeof(T) == sizeof(double)) {
-        if (term_ == ExactTerm::kValue) run = from + done;
-      } else if (term_ == ExactTerm::kValue) {
-        const double sum = kernels_.near32(from + done, size);
+        if (term_ == ExactTerm::kValue) {
+          adder_.add_run(from + done, count, kernels_.largest(from + done, count, kExactRun), state);
+          continue;
+        }
+      } else if (is_plain_) {
+        const double sum = kernels_.near32[term_ == ExactTerm::kAbsolute](from + done, count);
         if (!std::isnan(sum)) {
-          target.add(sum);
-          target.others = 1;
+          adder_.add_sum(sum, state);
           continue;
         }
       }
-      if (run == terms.data()) convert(from + done, others + done, size, terms.data());
-      add_terms(run, size, target);
+      const int64_t bits =
+          convert(from + done, others + done * loop.others_stride, loop.others_stride, count, kExactRun, terms.data());
+      adder_.add_run(terms.data(), count, bits, state);
     }
-  }
-
-  void add_terms(const double* terms, int64_t count, ExactState& state) noexcept {
-    const int64_t bits = kernels_.largest(terms, count);
-    const int64_t biased = bits >> 52;
-    if (bits == 0 && std::any_of(terms, terms + count, [](double zero) { return !std::signbit(zero); })) {
-      state.others = 1;
-      return;
-    }
-    if (bits != 0 && biased <= kGreatestBiased && count >= kLeastRun) {
-      const int exponent = static_cast<int>(std::max<int64_t>(biased, 1)) - kBiasOfPower + kHeadroom;
-      std::array<double, kExactLevels> magic;
-      for (int level = 0; level < kExactLevels; ++level) {
-        magic[static_cast<size_t>(level)] = 1.5 * std::ldexp(1.0, std::max(exponent - level * kLevelBits, kLeastMagic));
-      }
-      std::array<double, kExactLevels> sums = {};
-      for (; levels_ <= kExactLevels; ++levels_) {
-        if (!kernels_.extract[levels_ - 1](terms, count, magic.data(), sums.data())) continue;
-        for (int level = 0; level < levels_; ++level) state.add(sums[static_cast<size_t>(level)]);
-        state.others = 1;
-        return;
-      }
-      levels_ = kExactLevels;
-    }
-    for (int64_t i = 0; i < count; ++i) state.add(terms[i]);
   }
 
   // The last loop is of the result, consecutive in memory; the others are reduced.
-  void add_columns(std::span<const Loop> loops, const T* from, const T* others, int64_t state) {
+  void add_columns(std::span<const Loop> loops, const T* from, const U* others, int64_t state) {
     const Loop& columns = loops.back();
-    for (int64_t first = 0; first < columns.size; first += kExactColumns) {
-      const int64_t width = std::min(kExactColumns, columns.size - first);
-      std::vector<std::pair<const T*, const T*>> rows;
-      const auto each_row = [&](auto& self, std::span<const Loop> outer, const T* row, const T* other) -> void {
+    const int64_t row_stride = loops.size() > 1 ? loops[loops.size() - 2].stride : 0;
+    for (int64_t first = 0; first < columns.size; first += kStrips * kExactColumns) {
+      const int64_t width = std::min(kStrips * kExactColumns, columns.size - first);
+      adder_.start_columns(state + first * columns.state_stride, columns.state_stride, width);
+      Rows rows{{}, {}, 0, kRowsAhead * row_stride, columns.others_stride, width};
+      const auto each_row = [&](auto& self, std::span<const Loop> outer, const T* row, const U* other) -> void {
         if (outer.empty()) {
-          rows.emplace_back(row, other);
-          if (static_cast<int64_t>(rows.size()) == kRows)
-            add_rows(rows, width, state + first * columns.state_stride, columns.state_stride);
+          rows.from[static_cast<size_t>(rows.count)] = row;
+          rows.others[static_cast<size_t>(rows.count)] = other;
+          if (++rows.count == kExactRows) add_rows(rows);
           return;
         }
         for (int64_t i = 0; i < outer[0].size; ++i) {
           self(self, outer.subspan(1), row + i * outer[0].stride, other + i * outer[0].others_stride);
         }
       };
-      each_row(each_row, loops.first(loops.size() - 1), from + first, others + first);
-      add_rows(rows, width, state + first * columns.state_stride, columns.state_stride);
+      each_row(each_row, loops.first(loops.size() - 1), from + first, others + first * columns.others_stride);
+      add_rows(rows);
+      adder_.flush();
     }
   }
 
-  // Adds rows to states and removes them from the list.
-  void add_rows(std::vector<std::pair<const T*, const T*>>& rows, int64_t width, int64_t state, int64_t state_stride) {
-    if (rows.empty()) return;
-    ExactColumns totals;  // NOLINT: written before it is read
-    std::fill_n(totals.sum, width, -0.0);
-    std::fill_n(totals.rest, width, 0.0);
-    std::fill_n(totals.is_inexact, width, 0);
-    const auto count = static_cast<int64_t>(rows.size());
-    const bool is_converted = term_ != ExactTerm::kValue;
-    std::array<const T*, kRows> sources = {};
-    std::array<const double*, kRows> terms = {};
-    if (is_converted) {
-      converted_.resize(static_cast<size_t>(kRows * kExactColumns));
+  struct Rows {
+    std::array<const T*, kExactRows> from;
+    std::array<const U*, kExactRows> others;
+    int64_t count;
+    int64_t ahead;  // to a row that is read soon
+    int64_t others_stride;
+    int64_t width;
+  };
+
+  // Adds rows of up to kStrips strips to columns, and removes them.
+  void add_rows(Rows& rows) {
+    for (int64_t first = 0; rows.count > 0 && first < rows.width; first += kExactColumns) {
+      add_strip(rows, std::min(kExactColumns, rows.width - first), first / kExactColumns);
+      for (int64_t row = 0; row < rows.count; ++row) {
+        rows.from[static_cast<size_t>(row)] += kExactColumns;
+        rows.others[static_cast<size_t>(row)] += kExactColumns * rows.others_stride;
+      }
+    }
+    rows.count = 0;
+  }
+
+  void add_strip(const Rows& rows, int64_t width, int64_t strip) {
+    if constexpr (sizeof(T) == sizeof(double)) {
+      if (term_ == ExactTerm::kValue) {
+        int64_t bits = 0;
+        for (int64_t row = 0; row < rows.count; ++row) {
+          bits = std::max(bits, kernels_.largest(rows.from[static_cast<size_t>(row)], width, rows.ahead));
+        }
+        return adder_.add_rows(rows.from.data(), rows.count, bits, strip);
+      }
+    } else if (is_plain_) {
+      double* const sums = adder_.next_row(strip);
+      if (kernels_.near_columns32[term_ == ExactTerm::kAbsolute](rows.from.data(), rows.count, width, rows.ahead,
+                                                                 sums)) {
+        return adder_.keep_row(strip);
+      }
+    }
+    terms_.resize(static_cast<size_t>(kConvertedRows * kExactColumns));
+    std::array<const double*, kConvertedRows> terms = {};
+    for (int64_t first = 0; first < rows.count; first += kConvertedRows) {
+      const int64_t count = std::min(kConvertedRows, rows.count - first);
+      int64_t bits = 0;
       for (int64_t row = 0; row < count; ++row) {
-        double* const to = converted_.data() + row * kExactColumns;
+        const auto r = static_cast<size_t>(first + row);
+        double* const to = terms_.data() + row * kExactColumns;
         terms[static_cast<size_t>(row)] = to;
-        convert(rows[static_cast<size_t>(row)].first, rows[static_cast<size_t>(row)].second, width, to);
+        bits = std::max(bits, convert(rows.from[r], rows.others[r], rows.others_stride, width, rows.ahead, to));
       }
-      kernels_.cascade64(terms.data(), count, width, &totals);
-    } else {
-      std::ranges::transform(rows, sources.begin(), [](const auto& row) { return row.first; });
-      if constexpr (sizeof(T) == sizeof(float)) {
-        kernels_.cascade32(sources.data(), count, width, &totals);
-      } else {
-        kernels_.cascade64(sources.data(), count, width, &totals);
-      }
+      adder_.add_rows(terms.data(), count, bits, strip);
     }
-    count_additions(count + 2);
-    for (int64_t i = 0; i < width; ++i) {
-      ExactState& target = states_[static_cast<size_t>(state + i * state_stride)];
-      if (totals.is_inexact[i] == 0) {
-        target.add(totals.sum[i]);
-        if (totals.rest[i] != 0) target.add(totals.rest[i]);
-        continue;
-      }
-      for (int64_t row = 0; row < count; ++row) {
-        const auto r = static_cast<size_t>(row);
-        target.add(is_converted ? terms[r][i] : static_cast<double>(sources[r][i]));
-      }
-    }
-    rows.clear();
   }
 
   const ExactKernels& kernels_ = exact_kernels();
   ExactTerm term_;
-  std::span<ExactState> states_;
-  int levels_;  // that the last run needed
-  int64_t additions_ = 0;
-  std::vector<double> converted_;
+  bool is_plain_;
+  ExactAdder adder_;
+  std::vector<double> terms_;
 };
 
 /// The loops of an array, the widest stride first, without dimensions of one element.
 std::vector<Loop> loops_of(const HostView& array, const HostView& others, std::span<const bool> is_reduced) {
   const int64_t bytes = itemsize(array.dtype);
+  const int64_t others_bytes = itemsize(others.dtype);
   std::vector<Loop> loops;
   int64_t states = 1;
   for (int64_t d = array.shape.size() - 1; d >= 0; --d) {
     const bool is_sum = is_reduced[static_cast<size_t>(d)];
     if (array.shape[d] != 1) {
       loops.push_back(
-          {array.shape[d], array.byte_strides[d] / bytes, others.byte_strides[d] / bytes, is_sum ? 0 : states});
+          {array.shape[d], array.byte_strides[d] / bytes, others.byte_strides[d] / others_bytes, is_sum ? 0 : states});
     }
     if (!is_sum) states *= array.shape[d];
   }
@@ -248,11 +227,11 @@ std::vector<Loop> loops_of(const HostView& array, const HostView& others, std::s
   return merged;
 }
 
-template <class T>
+template <class T, class U>
 void add_array(const HostView& array, const HostView& others, ExactTerm term, std::span<const Loop> loops,
                std::span<ExactState> states) {
-  Adder<T> adder(term, states);
-  adder.add(loops, static_cast<const T*>(array.data), static_cast<const T*>(others.data), 0);
+  TermAdder<T, U> adder(term, states);
+  adder.add(loops, static_cast<const T*>(array.data), static_cast<const U*>(others.data), 0);
   adder.normalize();
 }
 
@@ -260,11 +239,13 @@ void add_array(const HostView& array, const HostView& others, ExactTerm term, st
 
 void add_exactly(const HostView& array, const HostView& others, ExactTerm term, std::span<const bool> is_reduced,
                  std::span<ExactState> states) {
-  const HostView& second = term == ExactTerm::kProduct ? others : array;
+  const bool has_others = term == ExactTerm::kProduct || term == ExactTerm::kDeviation;
+  const HostView& second = has_others ? others : array;
+  const DType others_dtype = term == ExactTerm::kDeviation ? DType::kFloat64 : array.dtype;
   if (array.dtype != DType::kFloat32 && array.dtype != DType::kFloat64) {
     throw_error("exact sum: expected float32 or float64, got {}", name(array.dtype));
   }
-  if (second.shape != array.shape || second.dtype != array.dtype ||
+  if (second.shape != array.shape || second.dtype != others_dtype ||
       static_cast<int64_t>(is_reduced.size()) != array.shape.size()) {
     throw_error("exact sum: the operands do not fit each other; expected {}{} with {} flags, got {}{} and {}",
                 name(array.dtype), to_string(array.shape), array.shape.size(), name(second.dtype),
@@ -279,16 +260,19 @@ void add_exactly(const HostView& array, const HostView& others, ExactTerm term, 
   }
   if (std::ranges::find(array.shape, 0) != array.shape.end()) return;
   const std::vector<Loop> loops = loops_of(array, second, is_reduced);
-  if (!loops.empty() && (loops.back().stride != 1 || loops.back().others_stride != 1)) {
+  if (!loops.empty() &&
+      (loops.back().stride != 1 || loops.back().others_stride < 0 || loops.back().others_stride > 1)) {
     throw_error(
         "exact sum: no dimension has consecutive elements; expected one, got strides {} and {}; use "
         "np.ascontiguousarray(x)",
         to_string(array.byte_strides), to_string(second.byte_strides));
   }
-  if (array.dtype == DType::kFloat32) {
-    add_array<float>(array, second, term, loops, states);
+  if (array.dtype == DType::kFloat64) {
+    add_array<double, double>(array, second, term, loops, states);
+  } else if (term == ExactTerm::kDeviation) {
+    add_array<float, double>(array, second, term, loops, states);
   } else {
-    add_array<double>(array, second, term, loops, states);
+    add_array<float, float>(array, second, term, loops, states);
   }
 }
 

@@ -17,9 +17,10 @@ RoundingFormat rounding_format(DType dtype) noexcept;
 
 /// Adds the terms of an array of float32 or float64 to states, one for each element of the result without the
 /// dimensions where `is_reduced`, row-major: exactly, in any order, on the calling thread. Squares and products of
-/// float32 are exact too; those of float64 are rounded first. `others` has the shape and dtype of `array` for products;
-/// it is ignored otherwise. The states are normalized. Elements are consecutive along one dimension of more than one
-/// element at least. Throws InvalidArgument for anything else.
+/// float32 are exact too; squares and products of float64 are rounded first, as are deviations and their squares.
+/// `others` has the shape of `array`, and its dtype for products or float64 for deviations; it is ignored otherwise.
+/// The states are normalized. One dimension of more than one element at least has consecutive elements in `array`, and
+/// consecutive or equal elements in `others`. Throws InvalidArgument for anything else.
 void add_exactly(const HostView& array, const HostView& others, ExactTerm term, std::span<const bool> is_reduced,
                  std::span<ExactState> states);
 

@@ -5,36 +5,15 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "artifex_devices/base/error.h"
 #include "artifex_devices/base/isa.h"
+#include "exact_numbers.h"
 
 namespace artifex_devices {
 namespace {
-
-template <class T>
-HostView view_of(std::vector<T>& values, const Dims& shape) {
-  HostView view;
-  view.data = values.data();
-  view.dtype = sizeof(T) == sizeof(float) ? DType::kFloat32 : DType::kFloat64;
-  view.shape = shape;
-  view.byte_strides = row_major_strides(shape, sizeof(T));
-  return view;
-}
-
-/// Random numbers with exponents from -range to range.
-template <class T>
-std::vector<T> random_numbers(size_t count, int range, unsigned seed) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<T> fractions(-1, 1);
-  std::uniform_int_distribution<int> exponents(-range, range);
-  std::vector<T> numbers(count);
-  for (T& number : numbers) number = std::ldexp(fractions(random), exponents(random));
-  return numbers;
-}
 
 void expect_equal(ExactState expected, ExactState found) {
   expected.normalize();
@@ -62,7 +41,7 @@ void check_all(const std::vector<T>& numbers) {
   std::vector<T> copy = numbers;
   std::vector<ExactState> states(1);
   const bool reduced[] = {true};
-  const HostView view = view_of(copy, {static_cast<int64_t>(copy.size())});
+  const HostView view = dense_view(copy, {static_cast<int64_t>(copy.size())});
   add_exactly(view, view, ExactTerm::kValue, reduced, states);
   expect_equal(expected_states(numbers, std::vector<size_t>(numbers.size(), 0), 1)[0], states[0]);
 }
@@ -70,9 +49,9 @@ void check_all(const std::vector<T>& numbers) {
 TEST_P(EveryIsa, AddsVectorsExactly) {
   for (const size_t count : {0, 1, 7, 8, 63, 2048, 2049, 5000}) {
     for (const int range : {0, 5, 20, 60, 120}) {
-      check_all(random_numbers<float>(count, range, 1));
-      check_all(random_numbers<double>(count, range, 2));
-      check_all(random_numbers<double>(count, range * 8, 3));
+      check_all(spread_numbers<float>(count, range, 1));
+      check_all(spread_numbers<double>(count, range, 2));
+      check_all(spread_numbers<double>(count, range * 8, 3));
     }
   }
   check_all(std::vector<double>(3000, std::numeric_limits<double>::max()));
@@ -89,7 +68,7 @@ TEST_P(EveryIsa, AddsTheMostThatARunCanHold) {
 }
 
 TEST_P(EveryIsa, ReducesAnyDimensions) {
-  const std::vector<double> numbers = random_numbers<double>(5 * 70 * 300, 30, 4);
+  const std::vector<double> numbers = spread_numbers<double>(5 * 70 * 300, 30, 4);
   for (const int mask : {0, 1, 2, 3, 4, 5, 6, 7}) {
     const bool reduced[] = {(mask & 4) != 0, (mask & 2) != 0, (mask & 1) != 0};
     const size_t sizes[] = {5, 70, 300};
@@ -104,7 +83,7 @@ TEST_P(EveryIsa, ReducesAnyDimensions) {
     }
     std::vector<double> copy = numbers;
     std::vector<ExactState> states(results);
-    const HostView view = view_of(copy, {5, 70, 300});
+    const HostView view = dense_view(copy, {5, 70, 300});
     add_exactly(view, view, ExactTerm::kValue, reduced, states);
     const std::vector<ExactState> expected = expected_states(numbers, result_of, results);
     for (size_t i = 0; i < results; i += 1 + results / 50) expect_equal(expected[i], states[i]);
@@ -113,8 +92,8 @@ TEST_P(EveryIsa, ReducesAnyDimensions) {
 
 TEST_P(EveryIsa, AddsSquaresAndProducts) {
   for (const bool is_column : {false, true}) {
-    std::vector<float> a = random_numbers<float>(3000, 40, 5);
-    std::vector<float> b = random_numbers<float>(3000, 40, 6);
+    std::vector<float> a = spread_numbers<float>(3000, 40, 5);
+    std::vector<float> b = spread_numbers<float>(3000, 40, 6);
     ExactState squares;
     ExactState products;
     for (size_t i = 0; i < a.size(); ++i) {
@@ -124,7 +103,7 @@ TEST_P(EveryIsa, AddsSquaresAndProducts) {
     const Dims shape = is_column ? Dims{1500, 2} : Dims{3000, 1};
     std::vector<ExactState> states(is_column ? 2 : 1);
     const bool reduced[] = {true, !is_column};
-    add_exactly(view_of(a, shape), view_of(a, shape), ExactTerm::kSquare, reduced, states);
+    add_exactly(dense_view(a, shape), dense_view(a, shape), ExactTerm::kSquare, reduced, states);
     if (is_column) {
       for (size_t i = 0; i < states[0].limbs.size(); ++i) states[0].limbs[i] += states[1].limbs[i];
       states[0].normalize();
@@ -132,9 +111,23 @@ TEST_P(EveryIsa, AddsSquaresAndProducts) {
     expect_equal(squares, states[0]);
     std::vector<ExactState> pairs(1);
     const bool all[] = {true, true};
-    add_exactly(view_of(a, shape), view_of(b, shape), ExactTerm::kProduct, all, pairs);
+    add_exactly(dense_view(a, shape), dense_view(b, shape), ExactTerm::kProduct, all, pairs);
     expect_equal(products, pairs[0]);
   }
+}
+
+TEST_P(EveryIsa, AddsDeviationsFromOneNumber) {
+  std::vector<float> numbers = spread_numbers<float>(5000, 3, 11);
+  std::vector<double> mean = {0.1};
+  HostView means = dense_view(mean, {5000});
+  means.byte_strides = {0};
+  ExactState expected;
+  for (const float number : numbers)
+    expected.add((static_cast<double>(number) - 0.1) * (static_cast<double>(number) - 0.1));
+  std::vector<ExactState> found(1);
+  const bool reduced[] = {true};
+  add_exactly(dense_view(numbers, {5000}), means, ExactTerm::kDeviation, reduced, found);
+  expect_equal(expected, found[0]);
 }
 
 TEST_P(EveryIsa, KeepsSpecialValues) {
@@ -144,7 +137,7 @@ TEST_P(EveryIsa, KeepsSpecialValues) {
       numbers[at] = special;
       std::vector<ExactState> states(is_column ? 3000 : 1);
       const bool reduced[] = {true, !is_column};
-      const HostView view = view_of(numbers, {1, 3000});
+      const HostView view = dense_view(numbers, {1, 3000});
       add_exactly(view, view, ExactTerm::kValue, reduced, states);
       return states[is_column ? at : 0].round({});
     };
@@ -161,7 +154,7 @@ TEST_P(EveryIsa, KeepsSpecialValues) {
     for (const bool is_column : {false, true}) {
       std::vector<ExactState> states(is_column ? 2 : 1);
       const bool reduced[] = {true, !is_column};
-      const HostView view = view_of(zeros, {2500, 2});
+      const HostView view = dense_view(zeros, {2500, 2});
       add_exactly(view, view, ExactTerm::kValue, reduced, states);
       EXPECT_EQ(std::signbit(states[0].round({})), std::signbit(zero));
     }
@@ -172,8 +165,8 @@ INSTANTIATE_TEST_SUITE_P(ExactSum, EveryIsa, testing::ValuesIn(supported_isas())
                          [](const auto& isa) { return std::string(to_string(isa.param)); });
 
 TEST(ExactSum, AddsPermutedLayouts) {
-  std::vector<double> numbers = random_numbers<double>(6 * 50, 20, 7);
-  HostView view = view_of(numbers, {6, 50});
+  std::vector<double> numbers = spread_numbers<double>(6 * 50, 20, 7);
+  HostView view = dense_view(numbers, {6, 50});
   view.byte_strides = {8, 48};  // the first dimension is consecutive
   std::vector<ExactState> rows(6);
   const bool reduced[] = {false, true};
@@ -185,7 +178,8 @@ TEST(ExactSum, AddsPermutedLayouts) {
 
 TEST(ExactSum, RefusesWhatDoesNotFit) {
   std::vector<double> numbers(12);
-  HostView view = view_of(numbers, {3, 4});
+  std::vector<float> singles(12);
+  HostView view = dense_view(numbers, {3, 4});
   std::vector<ExactState> states(3);
   const bool reduced[] = {true, false};
   EXPECT_THROW(add_exactly(view, view, ExactTerm::kValue, reduced, states), InvalidArgument);  // 4 results
@@ -193,6 +187,8 @@ TEST(ExactSum, RefusesWhatDoesNotFit) {
   view.shape = {3, 2};
   view.byte_strides = {32, 16};
   EXPECT_THROW(add_exactly(view, view, ExactTerm::kValue, reduced, states), InvalidArgument);
+  view.byte_strides = {16, 8};
+  EXPECT_THROW(add_exactly(view, dense_view(singles, {3, 2}), ExactTerm::kDeviation, reduced, states), InvalidArgument);
   view.dtype = DType::kInt64;
   EXPECT_THROW(add_exactly(view, view, ExactTerm::kValue, reduced, states), InvalidArgument);
 }

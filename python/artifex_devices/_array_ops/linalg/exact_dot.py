@@ -10,7 +10,7 @@ import numpy as np
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.operand_sharding import broadcast_specs, common_devices
 from artifex_devices._array_ops.reduce.exact_sums import exact_rule, is_rounded, product_states, rounded
-from artifex_devices._array_ops.reduce.partials import reduce_parts
+from artifex_devices._array_ops.reduce.partials import READ_BYTES, reduce_parts
 from artifex_devices._array_ops.reduce.reproducible import is_reproducible
 from artifex_devices._core import Array
 
@@ -29,6 +29,6 @@ def exact_dot(operation: str, x: Any, y: Any, dtype: np.dtype[Any]) -> Array | N
     rule = exact_rule(
         lambda part: product_states(part.block, part.extras[0], axes),
         lambda states: (rounded(states, dtype),),
-        PIECE_BYTES,
+        READ_BYTES if x.dtype == y.dtype and x.dtype in (np.float32, np.float64) else PIECE_BYTES,
     )
     return reduce_parts(operation, whole, axes, (dtype,), rule, extras=(other,))[0]

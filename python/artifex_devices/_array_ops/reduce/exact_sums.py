@@ -51,6 +51,34 @@ def square_states(block: Any, axes: tuple[int, ...]) -> State:
     return (state,)
 
 
+def absolute_states(block: Any, axes: tuple[int, ...]) -> State:
+    """Returns the state of the sums of the absolute values of real numbers."""
+    block = _summable(host_copy(block))
+    state = _state(block, axes)
+    internal.exact_add("absolute", block, block, axes, state)
+    return (state,)
+
+
+def deviation_states(block: Any, middle: Any, axes: tuple[int, ...]) -> State:
+    """Returns the state of the sums of |block - middle|**2. Differences and squares are computed in float64.
+
+    `middle` broadcasts to the block.
+    """
+    block, middle = host_copy(block), np.asarray(middle)
+    state = _state(block, axes)
+    pairs = [(block, middle)]
+    if "c" in (block.dtype.kind, middle.dtype.kind):
+        pairs = [(block.real, middle.real), (block.imag, middle.imag)]
+    last = max((d for d, size in enumerate(block.shape) if size > 1), default=None)
+    for part, center in pairs:
+        part = _summable(part)
+        if last is not None and part.strides[last] != part.itemsize:
+            part = np.ascontiguousarray(part)
+        center = np.ascontiguousarray(center, np.float64).reshape(center.shape)
+        internal.exact_add("deviation", part, np.broadcast_to(center, part.shape), axes, state)
+    return (state,)
+
+
 def product_states(a: Any, b: Any, axes: tuple[int, ...]) -> State:
     """Returns the states of the sums of a * b, which have one shape. Products of float64 are rounded."""
     a, b = host_copy(a), host_copy(b)

@@ -12,7 +12,14 @@ from artifex_devices._array_ops.core.arguments import array_operand, axis_tuple,
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements
-from artifex_devices._array_ops.reduce.exact_sums import exact_rule, is_rounded, rounded, square_states, value_states
+from artifex_devices._array_ops.reduce.exact_sums import (
+    absolute_states,
+    exact_rule,
+    is_rounded,
+    rounded,
+    square_states,
+    value_states,
+)
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reductions import reduce_ufunc, wide_dtype
 from artifex_devices._array_ops.reduce.reproducible import is_reproducible
@@ -123,16 +130,18 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
 
     def exact(part: Part) -> State:
         block = host_copy(part.block)
-        if order != 2:
+        if order != 2 and (order != 1 or block.dtype.kind == "c"):
             return value_states(power(block), axes)
-        return square_states(block if is_rounded(block.dtype) else block.astype(work), axes)
+        block = block if is_rounded(block.dtype) else block.astype(work)
+        return (absolute_states if order == 1 else square_states)(block, axes)
 
     def exact_finish(state: State) -> State:
         with np.errstate(over="ignore"):
             return (root(rounded(state, work)).astype(result, copy=False),)
 
     if is_exact:
-        rule = exact_rule(exact, exact_finish, PIECE_BYTES)
+        is_direct = order in (1, 2) and x.dtype in (np.float32, np.float64)
+        rule = exact_rule(exact, exact_finish, READ_BYTES if is_direct else PIECE_BYTES)
         return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]
     rule = Rule(
         local,

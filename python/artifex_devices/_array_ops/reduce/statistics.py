@@ -27,6 +27,7 @@ from artifex_devices._array_ops.core.arguments import (
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.reduce.exact_sums import (
+    deviation_states,
     exact_rule,
     is_rounded,
     rounded,
@@ -96,6 +97,8 @@ class _Arguments:
             if kind is None and x.dtype.kind not in "biu":
                 wide = loop_dtype(np.add, x.dtype, into.dtype)
                 self.work = self.work if np.can_cast(wide, self.work) else wide
+        is_direct = x.dtype in (np.float32, np.float64) and kind in (None, x.dtype) and not self.skips_nan
+        self.exact_piece_bytes = READ_BYTES if is_direct and where is True else PIECE_BYTES
         self.extras: tuple[Any, ...] = () if where is True else (where_mask(operation, where),)
 
     def selected(self, part: Part) -> Any:
@@ -177,7 +180,7 @@ def _mean(
     piece_bytes = PIECE_BYTES if wide is None else READ_BYTES
     rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish, piece_bytes=piece_bytes)
     if is_exact:
-        rule = exact_rule(arguments.exact_means, finish, PIECE_BYTES)
+        rule = exact_rule(arguments.exact_means, finish, arguments.exact_piece_bytes)
     options: dict[str, Any] = {"keepdims": keepdims, "extras": arguments.extras, "into": arguments.into}
     return reduce_parts(operation, x, axes, (result,), rule, **options)[0]
 
@@ -189,7 +192,7 @@ def _exact_mean(operation: str, arguments: _Arguments, dtype: np.dtype[Any]) -> 
         *totals, count = state
         return (rounded(tuple(totals), dtype, count),)
 
-    rule = exact_rule(arguments.exact_means, finish, PIECE_BYTES)
+    rule = exact_rule(arguments.exact_means, finish, arguments.exact_piece_bytes)
     return reduce_parts(operation, arguments.x, arguments.axes, (dtype,), rule, keepdims=True, extras=arguments.extras)[
         0
     ]
@@ -261,10 +264,11 @@ def _variance(
         selected = arguments.selected(part)
         block = arguments.exact_block(part, True)
         middle = host_value(part.extras[0])
+        if selected is True:
+            return host_value(arguments.count(part, selected)), *deviation_states(block, middle, axes)
         wide = np.complex128 if "c" in (block.dtype.kind, middle.dtype.kind) else np.float64
         deviation = np.subtract(block, middle, dtype=wide)
-        if selected is not True:
-            deviation = np.where(host_value(selected), deviation, 0)
+        deviation = np.where(host_value(selected), deviation, 0)
         return host_value(arguments.count(part, selected)), *square_states(deviation, axes)
 
     def local(part: Part) -> State:
@@ -311,7 +315,7 @@ def _variance(
     piece_bytes = PIECE_BYTES // 4 if is_half or is_converted else READ_BYTES if has_loop else PIECE_BYTES
     rule = Rule(local, combine, finish, piece_bytes=piece_bytes)
     if is_exact:
-        rule = exact_rule(exact, finish, PIECE_BYTES)
+        rule = exact_rule(exact, finish, arguments.exact_piece_bytes)
     options: dict[str, Any] = {"keepdims": keepdims, "extras": means + arguments.extras, "into": arguments.into}
     return reduce_parts(operation, x, axes, (result,), rule, **options)[0]
 
