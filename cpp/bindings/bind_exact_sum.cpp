@@ -42,6 +42,23 @@ ExactTerm term_from_name(const std::string& name) {
   throw_error("exact sum: {:?} is not a term; expected value, absolute, square, product or deviation", name);
 }
 
+/// Which dimensions are reduced.
+class Flags {
+ public:
+  Flags(const std::vector<int64_t>& axes, int64_t count)
+      : flags_(std::make_unique<bool[]>(static_cast<size_t>(count))), count_(static_cast<size_t>(count)) {
+    for (const int64_t axis : axes) {
+      if (axis < 0 || axis >= count) throw_error("exact sum: there is no dimension {}", axis);
+      flags_[static_cast<size_t>(axis)] = true;
+    }
+  }
+  std::span<const bool> all() const noexcept { return {flags_.get(), count_}; }
+
+ private:
+  std::unique_ptr<bool[]> flags_;
+  size_t count_;
+};
+
 void add(const std::string& kind, const py::object& array, const py::object& others, const std::vector<int64_t>& axes,
          const py::object& states) {
   const ExactTerm term = term_from_name(kind);
@@ -49,13 +66,31 @@ void add(const std::string& kind, const py::object& array, const py::object& oth
   const HostView second = leaf_from_python(others, "exact sum").view;
   const HostView totals = leaf_from_python(states, "exact sum").view;
   if (!totals.writable) throw_error("exact sum: the states are read-only; expected writable memory");
-  const auto flags = std::make_unique<bool[]>(static_cast<size_t>(view.shape.size()));
-  for (const int64_t axis : axes) {
-    if (axis < 0 || axis >= view.shape.size()) throw_error("exact sum: there is no dimension {}", axis);
-    flags[static_cast<size_t>(axis)] = true;
+  const Flags flags(axes, view.shape.size());
+  run_copy(is_brief_copy(view.nbytes()), [&] { add_exactly(view, second, term, flags.all(), states_of(totals)); });
+}
+
+void reduce(const std::string& kind, const py::list& arrays, const py::list& others, const std::vector<int64_t>& axes,
+            const py::object& dtype, int64_t divisor, const py::object& out) {
+  const ExactTerm term = term_from_name(kind);
+  const RoundingFormat format = rounding_format(dtype_from_python(dtype, "exact sum"));
+  const auto views_of = [](const py::list& list) {
+    std::vector<HostView> views;
+    for (const py::handle each : list) views.push_back(leaf_from_python(each, "exact sum").view);
+    return views;
+  };
+  const std::vector<HostView> views = views_of(arrays);
+  const std::vector<HostView> seconds = views_of(others);
+  const HostView target = leaf_from_python(out, "exact sum").view;
+  if (target.dtype != DType::kFloat64 || !target.writable ||
+      !is_dense(target.shape, target.byte_strides, itemsize(target.dtype))) {
+    throw_error("exact sum: out does not fit; expected dense float64, got {}{}", name(target.dtype),
+                to_string(target.shape));
   }
-  const std::span<const bool> is_reduced(flags.get(), static_cast<size_t>(view.shape.size()));
-  run_copy(is_brief_copy(view.nbytes()), [&] { add_exactly(view, second, term, is_reduced, states_of(totals)); });
+  const std::span<double> results{static_cast<double*>(target.data),
+                                  static_cast<size_t>(checked_product(target.shape, "exact sum"))};
+  const Flags flags(axes, views.empty() ? 0 : views[0].shape.size());
+  run_copy(false, [&] { reduce_exactly(views, seconds, term, flags.all(), format, divisor, results); });
 }
 
 void round_into(const py::object& states, const py::object& dtype, const py::object& divisors, const py::object& out) {
@@ -102,6 +137,10 @@ void bind_exact_sum(py::module_& module) {
 `others`, which are float64. `states` are int64, with EXACT_WORDS in the last dimension and
 one row for each element of the result. States of parts add up to the state of the whole.
 )");
+  internal.def(
+      "exact_reduce", &reduce, py::arg("term"), py::arg("arrays"), py::arg("others"), py::arg("axes"), py::arg("dtype"),
+      py::arg("divisor"), py::arg("out"),
+      "Writes the exact sums of the terms of all arrays over `axes`, divided and rounded once to a dtype, as float64.");
   internal.def("exact_round", &round_into, py::arg("states"), py::arg("dtype"), py::arg("divisors"), py::arg("out"),
                "Writes sums divided by int64, rounded once to a dtype, as float64.");
   internal.def("exact_all_reduce", &reduce_all, py::arg("inputs"), py::arg("dtype"), py::arg("divisor"), py::arg("out"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums by rational numbers, rounded once: what `ad.reproducible()` promises."""
+"""Sums by rational numbers, rounded once, as `ad.reproducible()` promises, and Arrays to compare with them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+import artifex_devices as ad
+import ml_dtypes
 import numpy as np
 
 BITS = {"float64": (53, -1074), "float32": (24, -149), "float16": (11, -24), "bfloat16": (8, -133)}
@@ -50,3 +52,18 @@ def spread(dtype: Any, count: int, seed: int = 0) -> np.ndarray:
     half = count // 2
     found[:half] = -found[half : 2 * half] * (1 + np.ldexp(random.standard_normal(half), -9))
     return random.permutation(found).astype(dtype)
+
+
+def kind(name: str) -> np.dtype[Any]:
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def bits(value: Any) -> bytes:
+    return np.asarray(value).tobytes()
+
+
+def on(sizes: tuple[int, ...], host: np.ndarray, *spec: Any) -> ad.Array:
+    names = ("x", "y")[: len(sizes)]
+    mesh = ad.make_mesh(sizes, names)
+    spec = spec or (names,)
+    return ad.device_put(host, ad.NamedSharding(mesh, ad.P(*spec), uneven="last-short"))

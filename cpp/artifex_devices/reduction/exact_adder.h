@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,7 +14,8 @@ namespace artifex_devices {
 /// Adds doubles to states, in runs and in rows of columns. `bits` are the greatest bits of their absolute values.
 class ExactAdder {
  public:
-  explicit ExactAdder(std::span<ExactState> states, int levels) : states_(states), least_levels_(levels) {}
+  /// Without states, runs are not added, and columns are written by `finish`.
+  ExactAdder(std::span<ExactState> states, int levels) : states_(states), least_levels_(levels) {}
 
   /// Adds kExactRun numbers at most to a state.
   void add_run(const double* terms, int64_t count, int64_t bits, int64_t state) noexcept;
@@ -27,12 +29,15 @@ class ExactAdder {
   /// Adds kExactRows rows at most to a strip of kExactColumns columns.
   void add_rows(const double* const* rows, int64_t count, int64_t bits, int64_t strip);
 
-  /// Returns memory for exact sums of a strip's columns, which `keep_row` adds.
-  double* next_row(int64_t strip) noexcept;
-  void keep_row(int64_t strip) noexcept { ++strips_[static_cast<size_t>(strip)].count; }
+  /// Returns memory for `count` rows of exact sums of a strip's columns, which `keep_rows` adds.
+  double* next_rows(int64_t strip, int64_t count);
+  void keep_rows(int64_t strip, int64_t count) noexcept { strips_[static_cast<size_t>(strip)].count += count; }
 
   /// Adds the kept rows to the states.
-  void flush() noexcept;
+  void flush();
+
+  /// Writes the sums of all columns, divided and rounded once, in place of `flush`.
+  void finish(const RoundingFormat& format, int64_t divisor, double* out);
 
   void normalize() noexcept;
 
@@ -40,8 +45,23 @@ class ExactAdder {
   /// Extracts in as many levels as it takes. Returns their number, or 0 if that is more than kExactLevels.
   template <class Extract>
   int extract(int64_t bits, int64_t headroom, const Extract& by_levels) noexcept;
-  void add_columns(const double* const* rows, int64_t count, int64_t strip) noexcept;
-  void flush(int64_t strip) noexcept;
+  struct Strip {
+    int64_t width;
+    int64_t count;
+    bool has_states;           // some of the numbers were added to states
+    std::vector<double> rows;  // of exact sums
+  };
+
+  static constexpr int64_t kKeptRows = 64;
+  using Rows = std::array<const double*, kKeptRows>;
+  static Rows rows_of(const Strip& strip) noexcept;
+
+  /// Writes the sums of rows of columns. Returns whether all of them are exact.
+  bool cascade(const double* const* rows, int64_t count, int64_t width, ExactColumns* totals) noexcept;
+  void add_columns(const double* const* rows, int64_t count, int64_t strip);
+  ExactState& state_of(int64_t strip, int64_t column) noexcept {
+    return states_[static_cast<size_t>(first_ + (strip * kExactColumns + column) * stride_)];
+  }
   void count_additions(int64_t count) noexcept;
 
   const ExactKernels& kernels_ = exact_kernels();
@@ -52,12 +72,8 @@ class ExactAdder {
   int64_t additions_ = 0;
   int64_t first_ = 0;
   int64_t stride_ = 0;
-  struct Strip {
-    int64_t width;
-    int64_t count;
-    std::vector<double> rows;  // of exact sums
-  };
   std::vector<Strip> strips_;
+  std::vector<ExactState> own_states_;  // of the columns, where no states were passed
 };
 
 }  // namespace artifex_devices

@@ -24,4 +24,11 @@ RoundingFormat rounding_format(DType dtype) noexcept;
 void add_exactly(const HostView& array, const HostView& others, ExactTerm term, std::span<const bool> is_reduced,
                  std::span<ExactState> states);
 
+/// out[i] = the sum of the terms of all arrays that belong to result i, divided and rounded once to `format`. The
+/// arrays have elements and one dtype; each fits `out` as it has to fit the states of `add_exactly`. States are used
+/// where a sum and a rest do not take a result.
+void reduce_exactly(std::span<const HostView> arrays, std::span<const HostView> others, ExactTerm term,
+                    std::span<const bool> is_reduced, const RoundingFormat& format, int64_t divisor,
+                    std::span<double> out);
+
 }  // namespace artifex_devices

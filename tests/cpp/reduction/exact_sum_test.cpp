@@ -188,6 +188,11 @@ TEST(ExactSum, RefusesWhatDoesNotFit) {
   view.byte_strides = {32, 16};
   EXPECT_THROW(add_exactly(view, view, ExactTerm::kValue, reduced, states), InvalidArgument);
   view.byte_strides = {16, 8};
+  std::vector<double> out(2);
+  const HostView arrays[] = {view};
+  EXPECT_THROW(reduce_exactly(arrays, {}, ExactTerm::kValue, reduced, {}, 1, out), InvalidArgument);
+  EXPECT_THROW(reduce_exactly({}, {}, ExactTerm::kValue, reduced, {}, 1, out), InvalidArgument);
+  EXPECT_THROW(reduce_exactly(arrays, arrays, ExactTerm::kValue, reduced, {}, 0, out), InvalidArgument);
   EXPECT_THROW(add_exactly(view, dense_view(singles, {3, 2}), ExactTerm::kDeviation, reduced, states), InvalidArgument);
   view.dtype = DType::kInt64;
   EXPECT_THROW(add_exactly(view, view, ExactTerm::kValue, reduced, states), InvalidArgument);

@@ -55,6 +55,23 @@ void check_term(ExactTerm term, std::vector<T> numbers, std::vector<U> others, i
         expected[static_cast<size_t>(result)].add(term_of(term, number, other));
       }
     }
+    const RoundingFormat format = sizeof(T) == sizeof(float) ? RoundingFormat{24, -149, false} : RoundingFormat{};
+    const HostView arrays[] = {array, array};
+    const HostView seconds[] = {second, second};
+    std::vector<double> sums(expected.size());
+    reduce_exactly(arrays, seconds, term, reduced, format, 3, sums);
+    for (size_t i = 0; i < sums.size(); ++i) {
+      ExactState twice = expected[i];
+      for (int64_t& limb : twice.limbs) limb *= 2;
+      const auto value = static_cast<T>(twice.round(format, 3));  // overflows to infinity
+      const auto sum = static_cast<T>(sums[i]);
+      if (std::isnan(value)) {
+        ASSERT_TRUE(std::isnan(sum));
+        continue;
+      }
+      ASSERT_EQ(value, sum) << rows << "x" << columns << " axes " << axes << " result " << i;
+      ASSERT_EQ(std::signbit(value), std::signbit(sum));
+    }
     std::vector<ExactState> found(expected.size());
     add_exactly(array, second, term, reduced, found);
     for (size_t i = 0; i < found.size(); ++i) {
@@ -107,7 +124,7 @@ void check_terms(int64_t rows, int64_t columns, int range, int kind) {
 TEST_P(EveryIsaOfTerms, AddsTermsOfRunsAndColumns) {
   const int64_t shapes[][2] = {{1, 2050}, {2050, 1}, {3, 40}, {70, 35}, {200, 7}, {33, 1100}, {128, 256}};
   for (const auto& shape : shapes) {
-    for (const int range : {0, 8, 40}) {
+    for (const int range : {0, 40}) {
       check_terms<float>(shape[0], shape[1], range, 0);
       check_terms<double>(shape[0], shape[1], range * 3, 0);
     }

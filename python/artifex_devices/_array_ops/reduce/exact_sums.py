@@ -7,15 +7,16 @@ sums have one state for the real parts and one for the imaginary parts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from artifex_devices._array_ops.reduce.partials import Rule, State
+from artifex_devices._array_ops.reduce.partials import Part, Rule, State
 from artifex_devices._base.clearable_cache import clearable_cache
 from artifex_devices._core import internal
-from artifex_devices._runtime.gpu_block import host_copy
+from artifex_devices._runtime.gpu_block import host_copy, is_gpu_block
 
 STATE_BYTES = internal.EXACT_WORDS * 8
 
@@ -69,14 +70,41 @@ def deviation_states(block: Any, middle: Any, axes: tuple[int, ...]) -> State:
     pairs = [(block, middle)]
     if "c" in (block.dtype.kind, middle.dtype.kind):
         pairs = [(block.real, middle.real), (block.imag, middle.imag)]
-    last = max((d for d, size in enumerate(block.shape) if size > 1), default=None)
     for part, center in pairs:
-        part = _summable(part)
-        if last is not None and part.strides[last] != part.itemsize:
-            part = np.ascontiguousarray(part)
-        center = np.ascontiguousarray(center, np.float64).reshape(center.shape)
-        internal.exact_add("deviation", part, np.broadcast_to(center, part.shape), axes, state)
+        internal.exact_add("deviation", *_deviation_operands(part, center), axes, state)
     return (state,)
+
+
+def _deviation_operands(part: NDArray[Any], center: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    part = _summable(part)
+    last = max((d for d, size in enumerate(part.shape) if size > 1), default=None)
+    if last is not None and part.strides[last] != part.itemsize:
+        part = np.ascontiguousarray(part)
+    center = np.ascontiguousarray(center, np.float64).reshape(np.shape(center))
+    return part, np.broadcast_to(center, part.shape)
+
+
+def exact_results(
+    term: str, parts: Sequence[Part], axes: tuple[int, ...], dtype: np.dtype[Any], count: int = 1
+) -> NDArray[Any] | None:
+    """Returns the sums of the terms of all parts, divided by `count` and rounded once to a dtype.
+
+    Reads each part once and needs no states. None for blocks on GPUs, without elements or of other dtypes than float32
+    and float64. The first extra of parts of the term "deviation" is what is subtracted.
+    """
+    shape = [1 if d in axes else size for d, size in enumerate(parts[0].block.shape)]
+    pairs = []
+    for part in parts:
+        block = part.block
+        if is_gpu_block(block) or block.dtype not in (np.float32, np.float64) or not block.size:
+            return None
+        is_deviation = term == "deviation"
+        if is_deviation and (is_gpu_block(part.extras[0]) or part.extras[0].dtype.kind == "c"):
+            return None
+        pairs.append(_deviation_operands(block, part.extras[0]) if is_deviation else (_summable(block),) * 2)
+    found = np.empty(shape)
+    internal.exact_reduce(term, [a for a, _ in pairs], [b for _, b in pairs], axes, dtype, count, found)
+    return _converted(found, dtype)
 
 
 def product_states(a: Any, b: Any, axes: tuple[int, ...]) -> State:
@@ -113,6 +141,10 @@ def rounded(states: State, dtype: np.dtype[Any], count: Any = 1) -> Any:
     internal.exact_round(states[0], dtype, np.ascontiguousarray(np.maximum(counts, 1)), found)
     if not counts.all():
         found[counts == 0] = np.nan
+    return _converted(found, dtype)
+
+
+def _converted(found: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     with np.errstate(over="ignore"):  # the sum of finite numbers may be infinite, as NumPy's
         return found.astype(dtype, copy=False)
 
@@ -122,9 +154,9 @@ def combined(one: State, two: State) -> State:
     return tuple(a + b for a, b in zip(one, two, strict=True))
 
 
-def exact_rule(local: Any, finish: Any, piece_bytes: int) -> Rule:
+def exact_rule(local: Any, finish: Any, piece_bytes: int, whole: Any = None) -> Rule:
     """Returns the rule of a reduction whose states are exact."""
-    return Rule(local, combined, finish, piece_bytes=piece_bytes, state_bytes=STATE_BYTES)
+    return Rule(local, combined, finish, piece_bytes=piece_bytes, state_bytes=STATE_BYTES, whole=whole)
 
 
 def _state(block: NDArray[Any], axes: tuple[int, ...]) -> NDArray[Any]:

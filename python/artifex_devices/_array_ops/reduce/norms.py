@@ -14,6 +14,7 @@ from artifex_devices._array_ops.core.per_block import apply_along
 from artifex_devices._array_ops.core.registry import implements
 from artifex_devices._array_ops.reduce.exact_sums import (
     absolute_states,
+    exact_results,
     exact_rule,
     is_rounded,
     rounded,
@@ -135,13 +136,22 @@ def _vector(operation: str, x: Array, order: Any, axes: tuple[int, ...], keepdim
         block = block if is_rounded(block.dtype) else block.astype(work)
         return (absolute_states if order == 1 else square_states)(block, axes)
 
-    def exact_finish(state: State) -> State:
+    def finished(total: Any) -> State:
         with np.errstate(over="ignore"):
-            return (root(rounded(state, work)).astype(result, copy=False),)
+            return (root(total).astype(result, copy=False),)
+
+    def exact_finish(state: State) -> State:
+        return finished(rounded(state, work))
+
+    def whole(parts: list[Part]) -> State | None:
+        total = exact_results("absolute" if order == 1 else "square", parts, axes, work)
+        return None if total is None else finished(total)
 
     if is_exact:
         is_direct = order in (1, 2) and x.dtype in (np.float32, np.float64)
-        rule = exact_rule(exact, exact_finish, READ_BYTES if is_direct else PIECE_BYTES)
+        rule = exact_rule(exact, exact_finish, PIECE_BYTES)
+        if is_direct:
+            rule = exact_rule(exact, exact_finish, READ_BYTES, whole)
         return reduce_parts(operation, x, axes, (result,), rule, keepdims=keepdims)[0]
     rule = Rule(
         local,

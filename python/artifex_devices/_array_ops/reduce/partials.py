@@ -59,6 +59,7 @@ class Rule(NamedTuple):
     splits: bool = True  # whether neighbours along reduced dimensions can be combined
     join: Callable[[Sequence[State]], State] | None = None  # combines many states at once, faster than `combine`
     piece_bytes: int = PIECE_BYTES  # largest size of a part, if parts can be split
+    whole: Callable[[list[Part]], Sequence[Any] | None] | None = None  # returns the results without states, or None
     state_bytes: int = 0  # of a state, for each element of the result, where that is far more than the element
 
 
@@ -253,7 +254,10 @@ def _chunks(outputs: list[list[NDArray[Any]]], parts: list[Part], axes: tuple[in
 
 
 def _reduce_all(rule: Rule, parts: list[Part], outputs: list[list[NDArray[Any]]]) -> None:
-    _write(rule.finish(functools.reduce(rule.combine, map(rule.local, parts))), outputs)
+    results = None if rule.whole is None else rule.whole(parts)
+    if results is None:
+        results = rule.finish(functools.reduce(rule.combine, map(rule.local, parts)))
+    _write(results, outputs)
 
 
 def _reduce_one(rule: Rule, part: Part, outputs: list[list[NDArray[Any]]]) -> None:

@@ -25,7 +25,14 @@ from artifex_devices._array_ops.core.arguments import (
 )
 from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements, implements_each, implements_ufunc
-from artifex_devices._array_ops.reduce.exact_sums import combined, exact_rule, is_rounded, rounded, value_states
+from artifex_devices._array_ops.reduce.exact_sums import (
+    combined,
+    exact_results,
+    exact_rule,
+    is_rounded,
+    rounded,
+    value_states,
+)
 from artifex_devices._array_ops.reduce.partials import READ_BYTES, Part, Rule, State, reduce_parts
 from artifex_devices._array_ops.reduce.reproducible import is_reproducible
 from artifex_devices._array_ops.reduce.totals import LEAST_BYTES, totals, totals_dtype
@@ -208,7 +215,13 @@ def _exact_sum(
             states = combined(states, value_states(initial.reshape((1,) * (states[0].ndim - 1)), ()))
         return (rounded(states, result),)
 
-    return exact_rule(local, finish, READ_BYTES if prepare is None and not masked and dtype is None else PIECE_BYTES)
+    def whole(parts: list[Part]) -> State | None:
+        found = exact_results("value", parts, axes, result)
+        return None if found is None else (found,)
+
+    if prepare is not None or masked or dtype is not None:
+        return exact_rule(local, finish, PIECE_BYTES)
+    return exact_rule(local, finish, READ_BYTES, whole if initial is None else None)
 
 
 def _check_not_empty(operation: str, ufunc: np.ufunc, x: Array, axes: tuple[int, ...], masked: bool) -> None:

@@ -6,6 +6,7 @@ Chan's rule combines the variances of two blocks, and so a variance reads memory
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +29,7 @@ from artifex_devices._array_ops.core.blocks import PIECE_BYTES
 from artifex_devices._array_ops.core.registry import implements, implements_each
 from artifex_devices._array_ops.reduce.exact_sums import (
     deviation_states,
+    exact_results,
     exact_rule,
     is_rounded,
     rounded,
@@ -98,7 +100,8 @@ class _Arguments:
                 wide = loop_dtype(np.add, x.dtype, into.dtype)
                 self.work = self.work if np.can_cast(wide, self.work) else wide
         is_direct = x.dtype in (np.float32, np.float64) and kind in (None, x.dtype) and not self.skips_nan
-        self.exact_piece_bytes = READ_BYTES if is_direct and where is True else PIECE_BYTES
+        self.is_direct = is_direct and where is True
+        self.exact_piece_bytes = READ_BYTES if self.is_direct else PIECE_BYTES
         self.extras: tuple[Any, ...] = () if where is True else (where_mask(operation, where),)
 
     def selected(self, part: Part) -> Any:
@@ -120,6 +123,12 @@ class _Arguments:
         """Returns the states of the exact sums, and the number of elements that count."""
         selected = self.selected(part)
         return *value_states(self.exact_block(part, selected), self.axes), host_value(self.count(part, selected))
+
+    def exact_whole(self, parts: list[Part], dtype: np.dtype[Any]) -> State | None:
+        """Returns the exact means of all parts, rounded once to a dtype; None where that takes `exact_means`."""
+        count = sum(self.count(part, True) for part in parts)
+        found = exact_results("value", parts, self.axes, dtype, count) if self.is_direct else None
+        return None if found is None else (found,)
 
     def count(self, part: Part, selected: Any) -> Any:
         """Returns the number of elements that count."""
@@ -180,7 +189,8 @@ def _mean(
     piece_bytes = PIECE_BYTES if wide is None else READ_BYTES
     rule = Rule(local, lambda one, two: (one[0] + two[0], one[1] + two[1]), finish, piece_bytes=piece_bytes)
     if is_exact:
-        rule = exact_rule(arguments.exact_means, finish, arguments.exact_piece_bytes)
+        whole = functools.partial(arguments.exact_whole, dtype=result) if is_rounded(result) else None
+        rule = exact_rule(arguments.exact_means, finish, arguments.exact_piece_bytes, whole)
     options: dict[str, Any] = {"keepdims": keepdims, "extras": arguments.extras, "into": arguments.into}
     return reduce_parts(operation, x, axes, (result,), rule, **options)[0]
 
@@ -192,7 +202,8 @@ def _exact_mean(operation: str, arguments: _Arguments, dtype: np.dtype[Any]) -> 
         *totals, count = state
         return (rounded(tuple(totals), dtype, count),)
 
-    rule = exact_rule(arguments.exact_means, finish, arguments.exact_piece_bytes)
+    whole = functools.partial(arguments.exact_whole, dtype=dtype)
+    rule = exact_rule(arguments.exact_means, finish, arguments.exact_piece_bytes, whole)
     return reduce_parts(operation, arguments.x, arguments.axes, (dtype,), rule, keepdims=True, extras=arguments.extras)[
         0
     ]
@@ -271,6 +282,10 @@ def _variance(
         deviation = np.where(host_value(selected), deviation, 0)
         return host_value(arguments.count(part, selected)), *square_states(deviation, axes)
 
+    def whole(parts: list[Part]) -> State | None:
+        squares = exact_results("deviation", parts, axes, np.dtype(np.float64)) if arguments.is_direct else None
+        return None if squares is None else finished(sum(arguments.count(part, True) for part in parts), squares)
+
     def local(part: Part) -> State:
         selected = arguments.selected(part)
         count = arguments.count(part, selected)
@@ -302,6 +317,9 @@ def _variance(
         count, *_, squares = state
         if is_exact:
             squares = rounded((squares,), np.dtype(np.float64))
+        return finished(count, squares)
+
+    def finished(count: Any, squares: Any) -> State:
         freedom = np.maximum(count - ddof, 0)
         if np.any(freedom == 0):
             warn_user(f"{operation}: Degrees of freedom <= 0 for slice", RuntimeWarning)
@@ -315,7 +333,7 @@ def _variance(
     piece_bytes = PIECE_BYTES // 4 if is_half or is_converted else READ_BYTES if has_loop else PIECE_BYTES
     rule = Rule(local, combine, finish, piece_bytes=piece_bytes)
     if is_exact:
-        rule = exact_rule(exact, finish, arguments.exact_piece_bytes)
+        rule = exact_rule(exact, finish, arguments.exact_piece_bytes, whole)
     options: dict[str, Any] = {"keepdims": keepdims, "extras": means + arguments.extras, "into": arguments.into}
     return reduce_parts(operation, x, axes, (result,), rule, **options)[0]
 
