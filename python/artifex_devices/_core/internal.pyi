@@ -118,6 +118,7 @@ __all__: list[str] = [
     "entered_meshes",
     "exact_add",
     "exact_all_reduce",
+    "exact_reduce",
     "exact_round",
     "exchange_paths",
     "find_accelerators",
@@ -1256,13 +1257,27 @@ def exact_add(
     """
     Adds the terms of float32 or float64 over `axes` to states, exactly.
 
-    `term` is "value", "square", or "product" by `others`. `states` are int64, with EXACT_WORDS in the last dimension and
+    `term` is "value", "absolute", "square", "product" by `others`, or "deviation": the square of the difference from
+    `others`, which are float64. `states` are int64, with EXACT_WORDS in the last dimension and
     one row for each element of the result. States of parts add up to the state of the whole.
     """
 
 def exact_all_reduce(inputs: list[typing.Any], dtype: typing.Any, divisor: int, out: typing.Any) -> None:
     """
     Writes the exact sums of float32 or float64, element by element, divided and rounded once to a dtype.
+    """
+
+def exact_reduce(
+    term: str,
+    arrays: list[typing.Any],
+    others: list[typing.Any],
+    axes: collections.abc.Sequence[int],
+    dtype: typing.Any,
+    divisor: int,
+    out: typing.Any,
+) -> None:
+    """
+    Writes the exact sums of the terms of all arrays over `axes`, divided and rounded once to a dtype, as float64.
     """
 
 def exact_round(states: typing.Any, dtype: typing.Any, divisors: typing.Any, out: typing.Any) -> None:
