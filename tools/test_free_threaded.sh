@@ -36,8 +36,8 @@ extern "C" void _PyCriticalSection_Resume(PyThreadState*);
 HEADER
   CXXFLAGS="-O2 -DNDEBUG -include $tree/critical_sections.h" quiet "$venv/bin/python" -m pip install --no-cache-dir \
     --prefer-binary 'greenlet>=3.5.4'
-  # What the tests can do without (cuda-bindings, pyright) is left out.
-  quiet "$venv/bin/python" -m pip install --prefer-binary --group build hypothesis jsonschema matplotlib ml_dtypes mypy \
+  # What the tests can do without (cuda-bindings, pyright) is left out. mypy 2 needs a package in Rust without a wheel.
+  quiet "$venv/bin/python" -m pip install --prefer-binary --group build hypothesis jsonschema matplotlib ml_dtypes 'mypy<2' \
     numpy optree protobuf pytest pytest-run-parallel pytest-timeout pytest-xdist rich scikit-learn threadpoolctl
   echo "$want" >"$venv/stamp"
 fi
