@@ -27,7 +27,8 @@ BELOW = {
     "how_to/migrate": ("migrate_from_*",),
     "learn/devices": ("../how_to/device_manager", "../how_to/memory_kinds", "../how_to/cuda", "../how_to/pjrt"),
     "learn/placing_and_moving": ("../how_to/layouts", "../how_to/share_data", "../how_to/pickle_threads_and_forks"),
-    "how_to/test_your_code": ("test_with_pytest", "test_gpu_code", "test_multihost_code"),
+    "how_to/test_your_code": ("test_with_pytest", "test_gpu_code", "test_multihost_code", "audit_in_ci"),
+    "learn/debugging": ("../how_to/audit_a_jax_program", "../how_to/audit_a_torch_program"),
     "how_to/when_a_job_hangs": ("read_a_timeline",),
     "learn/input": ("batches", "../how_to/torch_and_grain"),
     "learn/batch_size": ("roofline",),
@@ -59,6 +60,9 @@ BELOW = {
 # Words that people type into the search, by the page that answers them. Sphinx finds index entries first.
 WORDS = {
     "faq": ("gpu",),
+    "how_to/audit_a_jax_program": ("hlo", "xla", "audit", "rematerialization"),
+    "how_to/audit_a_torch_program": ("commdebugmode", "fx graph"),
+    "how_to/audit_in_ci": ("golden", "ci"),
     "how_to/cuda": ("cuda", "cupy"),
     "how_to/choose_a_sharding": ("which sharding", "tensor parallel"),
     "how_to/migrate_from_dtensor": ("torch", "dtensor"),

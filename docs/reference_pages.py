@@ -67,6 +67,7 @@ PAGES = (
         "batch_measurement roofline accelerators",
     ),
     Page("planning", "Planning on clusters", "", "cluster models planner calibration"),
+    Page("audits", "Audits of programs and shardings", "", "audit"),
     Page("configuration", "Settings and errors", "", "config errors"),
     Page("pjrt", "PJRT clients and layouts", "", "xla_client"),
     Page("programs", "Command line and pickles", "", "command_line unpickle"),

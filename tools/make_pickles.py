@@ -25,6 +25,7 @@ import ml_dtypes
 import numpy as np
 from artifex_devices import (
     P,
+    audit,
     batch_measurement,
     calibration,
     cluster,
@@ -86,6 +87,33 @@ def arrays() -> dict[str, ad.Array]:
         "scalar": ad.device_put(np.float32(2.5)),
         "empty": ad.device_put(np.zeros((0, 3), np.int16)),
     }
+
+
+@_value
+def audits() -> list[Any]:
+    """Audits of a program and of shardings, and what changed."""
+    gather = audit.Collective(
+        "all-gather.1",
+        "all_gather",
+        ("bfloat16",),
+        ((4, 8),),
+        192,
+        ((0, 1, 2, 3),),
+        ("data",),
+        3,
+        file="step.py",
+        line=7,
+    )
+    found = audit.Finding(
+        "axis of size 1", gather, "all-gather.1", "", "step.py", 7, 0, 3, "It moves nothing", "Drop it"
+    )
+    mesh = (("data", 4),)
+    program = audit.Program("HLO text", "step", 4, "cpu", True, mesh, (gather,), ("a note",), all_findings=(found,))
+    old = audit.shardings({"w": (P("data"), (8, 4))}, mesh={"data": 4})
+    new = audit.shardings({"w": (P(), (8, 4)), "b": (P(P.UNCONSTRAINED), (4,))}, mesh={"data": 4}, at_least=1)
+    row = audit.SummaryRow("all_gather", ("data",), ("bfloat16",), 192, 3, 1, ("step.py:7",))
+    summary = audit.ProgramSummary(mesh, (row,))
+    return [program, summary, old, *new.notes, audit.diff(old, new), audit.at_most(2), audit.Total(1, 3, 576, False)]
 
 
 @_value

@@ -30,6 +30,7 @@ CORE = f"{PACKAGE}._core"
 STUBS = {
     "_core": "_core/__init__.pyi",
     "_core.data": "_core/data.pyi",
+    "_core.hlo": "_core/hlo.pyi",
     "_core.internal": "_core/internal.pyi",
     "_planner": "_planner.pyi",
 }

@@ -33,6 +33,7 @@ ORDER = (
     ("device_placement", "multihost_utils", "device_manager", "batch_measurement", "checkpoint"),
     ("_spmd", "roofline", "mesh_utils", "data"),
     ("lax", "profiler", "planner", "doctor"),
+    ("audit",),
     ("models", "cluster", "calibration", "experimental", "compat"),
     ("command_line", "testing", "unpickle"),
     ("__main__",),

@@ -114,10 +114,9 @@ def main() -> int:
         return 0
     code = 0
     for path in arguments.notebooks or sorted(NOTEBOOKS.glob("*.ipynb")):
-        # A run must not depend on earlier notebooks or on the current folder.
-        done = subprocess.run(
-            [sys.executable, __file__, "--inside", str(path.resolve())], capture_output=True, text=True, check=False
-        )
+        # A run must not depend on earlier notebooks. As in Jupyter, the current folder is the notebook's.
+        command = [sys.executable, str(Path(__file__).resolve()), "--inside", str(path.resolve())]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=path.resolve().parent)
         if done.returncode != 0:
             print(f"{path}: {done.stderr}", file=sys.stderr)
             code = 1

@@ -311,6 +311,7 @@ TYPES = {
     "read_nvml": RECORD,
     "real_path": "str | None",
     "reshape_spec": SPEC,
+    "read_program(text)": "str | bytes",
     "reshard_bytes": "dict[str, int]",
     "reshard_copies": "list[tuple[int, int, tuple[tuple[int, int], ...], int]]",
     "reshard_ingress": f"tuple[{NDARRAY}, {NDARRAY}]",

@@ -38,6 +38,7 @@ TESTED_BY = {
     "dlpack": ("placement",),
     "errors": ("package",),
     "experimental": ("package",),
+    "hlo": ("audit",),
     "lax": ("spmd",),
     "layout": ("placement",),
     "measure": ("roofline",),

@@ -35,6 +35,7 @@ void bind_device_topology(py::module_& module);
 void bind_dlpack(py::module_& module);
 void bind_exact_sum(py::module_& module);
 void bind_flight(py::module_& module);
+void bind_hlo(py::module_& module);
 void bind_trace(py::module_& module);
 void bind_memory(py::module_& module);
 void bind_memory_layout(py::module_& module);

@@ -51,6 +51,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module, pybind11::mod_gil_not_used())
   bind_assembly(module);
   bind_checkpoint(module);
   bind_data(module);
+  bind_hlo(module);
   bind_transport(module);
   bind_processes(module);
   bind_dlpack(module);

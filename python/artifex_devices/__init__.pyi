@@ -2,6 +2,7 @@
 """The public names of the package: type checkers read them here, __init__.py imports each at its first use."""
 
 from artifex_devices import array_api as array_api
+from artifex_devices import audit as audit
 from artifex_devices import calibration as calibration
 from artifex_devices import checkpoint as checkpoint
 from artifex_devices import cluster as cluster

@@ -7,6 +7,7 @@ artifex_devices because importing that one would load NumPy and the C++ core; th
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,9 @@ _OPTIONS = {  # that people try, and what to write
     "--real-processes": "--artifex-real-processes",
     "--schedules": "--artifex-schedules",
     "--schedule-seed": "--artifex-schedule-seed",
+    "--artifex-update-audit --audit-update --update-golden": "--update-audit",
 }
+_UPDATE_AUDIT = "ARTIFEX_UPDATE_AUDIT"  # which artifex_devices.audit.assert_matches reads
 _EXAMPLES = {"artifex_devices": "1, 8", "artifex_processes": "1, 2, 4"}  # by mark, which has the name of its fixture
 
 
@@ -54,8 +57,13 @@ def artifex_processes(request: pytest.FixtureRequest) -> int:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the options of tests in several processes."""
+    """Adds the options of tests in several processes, and of golden files."""
     group = parser.getgroup("artifex_devices")
+    group.addoption(
+        "--update-audit",
+        action="store_true",
+        help="write the golden files of artifex_devices.audit.assert_matches in place of comparing them",
+    )
     group.addoption(
         "--artifex-real-processes",
         action="store_true",
@@ -84,7 +92,11 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Gen
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marks."""
+    """Registers the marks, and asks for golden files to be written."""
+    if config.getoption("--update-audit"):
+        before = os.environ.get(_UPDATE_AUDIT)
+        os.environ[_UPDATE_AUDIT] = "1"
+        config.add_cleanup(lambda: _restore(before))
     config.addinivalue_line(
         "markers", "artifex_devices(*worlds): run the test once in each world, an argument of artifex_devices.simulate"
     )
@@ -157,6 +169,13 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Writes the outcome of a test where mpiexec has started this process for it."""
     if processes.is_in_job() and report.when == "call":
         processes.write_outcome(report)
+
+
+def _restore(before: str | None) -> None:
+    if before is None:
+        os.environ.pop(_UPDATE_AUDIT, None)
+    else:
+        os.environ[_UPDATE_AUDIT] = before
 
 
 def _check_mark(metafunc: pytest.Metafunc, mark: pytest.Mark, is_right: bool, expected: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sized
 from typing import Any, TypeVar
 
 from artifex_devices._base.safe_repr import safe_repr
-from artifex_devices._base.text import alternatives
+from artifex_devices._base.text import alternatives, parse_bytes
 from artifex_devices._base.unspecified import UNSPECIFIED
 
 _Error = TypeVar("_Error", bound=Exception)
@@ -186,6 +186,22 @@ def check_number(
     if minimum is not None and not minimum <= number <= _LARGEST:
         raise wrong_value(operation, name, value, f"a finite number of {minimum:g} or more", fix)
     return number  # type: ignore[no-any-return]
+
+
+def check_bytes(operation: str, name: str, value: object, fix: str = "write 40_000_000 or '40 MB'") -> int:
+    """Returns a number of bytes, given as an int or as a text such as "1 MiB".
+
+    Raises:
+        TypeError: The value is neither an int nor a str.
+        ValueError: It is negative, or the text is not an amount of bytes.
+    """
+    expected = "bytes, as a number or a text such as '40 MB'"
+    if not isinstance(value, str):
+        return check_int(operation, name, value, fix, minimum=0, expected=expected)
+    found = parse_bytes(value)
+    if found is None:
+        raise wrong_value(operation, name, value, expected, fix)
+    return found
 
 
 def check_choice(

@@ -4,6 +4,7 @@
 
 MODULES = {
     "array_api": "artifex_devices",
+    "audit": "artifex_devices",
     "calibration": "artifex_devices",
     "checkpoint": "artifex_devices",
     "cluster": "artifex_devices",

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import textwrap
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 _SHORT = 12  # characters of a text that is not wrapped
 _THOUSANDS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_SCALES: dict[str, int] = {"": 1} | {unit: 1000**power for power, unit in enumerate("kmgtp", 1)}
+_SCALES |= {f"{unit}i": 1024**power for power, unit in enumerate("kmgtp", 1)}
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -24,6 +27,20 @@ def bytes_text(count: float) -> str:
         value /= 1024
         unit += 1
     return f"{value:.1f} {_UNITS[unit]}"
+
+
+def parse_bytes(text: str) -> int | None:
+    """Reads `4000000`, `4MB` (of a million), `4 MiB` (of 2 to the 20th) or `1.5 GB`; None for other texts.
+
+    Example:
+        >>> parse_bytes("40 MB"), parse_bytes("1.5KiB"), parse_bytes("7"), parse_bytes("a lot")
+        (40000000, 1536, 7, None)
+    """
+    match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,18})?) ?([kmgtp]i?)?b?", text.strip().lower())
+    if match is None:
+        return None
+    unit = _SCALES[match[2] or ""]
+    return round(float(match[1]) * unit) if "." in match[1] else int(match[1]) * unit
 
 
 def seconds_text(seconds: float, digits: int = 4) -> str:

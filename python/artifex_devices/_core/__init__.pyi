@@ -18,7 +18,7 @@ import artifex_devices.xla_client
 import numpy.typing
 import typing_extensions
 
-from . import data, internal
+from . import data, hlo, internal
 
 __all__: list[str] = [
     "AbstractMesh",
@@ -53,6 +53,7 @@ __all__: list[str] = [
     "detect_hardware_type",
     "find_accelerator",
     "get_topology_for_devices",
+    "hlo",
     "internal",
     "live_arrays",
     "machine_svg",

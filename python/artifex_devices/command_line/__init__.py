@@ -43,6 +43,7 @@ COMMANDS = (
     "calibrate",
     "checkpoint",
     "data",
+    "audit",
     "flight-record",
     "timeline",
 )
@@ -65,6 +66,7 @@ examples:
   artifex_devices doctor                            check this machine and suggest repairs
   artifex_devices plan llama-3-70b --cluster "64 x h100" --batch 512 --sequence 8k
                                                     find the fastest way to train a model
+  artifex_devices audit program step.hlo            show what a compiled program sends
   artifex_devices flight-record                     find out where a job hangs
   artifex_devices topology --help                   show the options of one command
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from artifex_devices._base.raised_exceptions import context_manager
-from artifex_devices._base.text import printable, wrapped
+from artifex_devices._base.text import parse_bytes, printable, wrapped
 
 OK = 0
 ATTENTION = 1
@@ -48,9 +48,6 @@ def add_output(parser: argparse._ActionsContainer, picture: str) -> argparse._Mu
     return form
 
 
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-
-
 def count_of(text: str, most: int | None = None) -> int:
     """Parses a whole number from 1 on; accepts 1,024 and 1_024 too."""
     try:
@@ -68,16 +65,15 @@ def tokens_of(text: str) -> int:
     match = re.fullmatch(r"([0-9]+)([km])", text.strip().lower())
     if match is None:
         return count_of(text)
-    return count_of(match[1]) * _UNITS[f"{match[2]}i"]
+    return count_of(match[1]) * (2**10 if match[2] == "k" else 2**20)
 
 
 def bytes_of(text: str) -> int:
     """Parses `4000000`, `4MB` (of a million), `4MiB` (of 2 to the 20th) or `1.5 GB`."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]i?)?b?", text.strip().lower())
-    if match is None:
+    found = parse_bytes(text)
+    if found is None:
         raise argparse.ArgumentTypeError(f"expected bytes such as 4000000, 4MB or 4MiB, got {text!r}")
-    unit = _UNITS[match[2] or ""]
-    return round(float(match[1]) * unit) if "." in match[1] else int(match[1]) * unit
+    return found
 
 
 def has_signs(signs: str) -> bool:

@@ -77,7 +77,7 @@ def test_what_was_pickled_is_what_is_made_now(path):
 
 
 PUBLIC = (
-    *("batch_measurement", "calibration", "cluster", "device_manager"),
+    *("audit", "batch_measurement", "calibration", "cluster", "device_manager"),
     *("device_placement", "distributed", "doctor", "errors", "layout", "memory", "mesh", "mesh_utils", "models"),
     *("planner", "prefetch", "roofline", "sharding", "tree_util", "xla_client"),
 )

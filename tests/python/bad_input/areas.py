@@ -3,7 +3,7 @@
 
 import importlib
 
-_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "checkpoints", "processes", "jax_names", "creation", "packing", "streams")
+_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "checkpoints", "processes", "jax_names", "creation", "packing", "streams", "audits")
 AREAS = {area: importlib.import_module(f"bad_input.{area}").CALLS for area in _AREAS}
 
 _RECORD = "a record that the library makes and hands out; the functions that make it check what goes in"
@@ -21,6 +21,8 @@ EXEMPT = {
             "HostCopy",
             "MemoryReport",
             "NvLink",
+            *(f"audit.{name}" for name in ("AtMost", "Change", "Collective", "ComparedRow", "Comparison", "Difference", "Finding", "LeafSharding", "Notice")),
+            *(f"audit.{name}" for name in ("Program", "ProgramSummary", "Shardings", "SummaryRow", "Total")),
             "checkpoint.ArrayMetadata",
             "checkpoint.CheckpointMetadata",
             "checkpoint.PartMetadata",

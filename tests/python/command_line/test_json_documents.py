@@ -33,6 +33,9 @@ COMMANDS = [
     ("checkpoint", "## artifex_devices/checkpoint/1", ("checkpoint", "info", "PATH")),
     ("checkpoint", "## artifex_devices/checkpoint/1", ("checkpoint", "convert", "PATH", "PATH2")),
     ("data", "## artifex_devices/data/1", ("data", "inspect", "PATH")),
+    ("audit", "`audit program`:", ("audit", "program", "PATH")),
+    ("audit", "`audit shardings`:", ("audit", "shardings", "PATH")),
+    ("audit", "`audit diff`:", ("audit", "diff", "PATH", "PATH")),
     ("flight-record", "## artifex_devices/flight-record/1", ("flight-record", "PATH")),
     ("timeline", "## artifex_devices/timeline/1", ("timeline", "PATH")),
 ]
@@ -45,6 +48,10 @@ def test_the_page_lists_the_keys(name, title, words, tmp_path, capsys):
     if name == "data":
         (tmp_path / "saved").mkdir()
         np.save(tmp_path / "saved" / "x.npy", np.arange(4.0))
+    if name == "audit":
+        text = "HloModule step, num_partitions=2\n\nENTRY %main () -> f32[] {\n  ROOT %c = f32[] constant(1)\n}\n"
+        shardings = json.dumps({"w": {"partition_spec": [], "shape": [8]}})
+        (tmp_path / "saved").write_text(text if words[1] == "program" else shardings)
     if name in ("flight-record", "timeline"):
         (tmp_path / "saved").mkdir()
         FlightRecords(str(tmp_path / "saved"), 0, 1, "host")

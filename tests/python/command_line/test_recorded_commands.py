@@ -252,6 +252,7 @@ COMMANDS = {
         ),
         *(f"checkpoint {what}" for what in ("info", "convert")),
         *("data", "data inspect"),
+        *("audit", "audit program", "audit shardings", "audit diff x"),
     ],
 }
 

@@ -35,6 +35,7 @@ def notebook(*cells):
 
 def test_there_are_notebooks():
     assert [path.stem for path in NOTEBOOKS] == [
+        "find_a_sharding_mistake",
         "interrupt_and_resume",
         "plan_70b_on_v5e_and_h100",
         "plan_7b_on_v5e_256",

@@ -132,6 +132,22 @@ def test_a_project_may_have_an_option_of_such_a_name(run, pytester):
     result.assert_outcomes(passed=1)
 
 
+def test_an_option_writes_golden_files(run, pytester):
+    text = """
+def test_it(spec=ad.P("data")):
+    ad.audit.assert_matches({"w": (spec, (8, 4))}, "golden/w.json")
+"""
+    first = run(text)
+    first.assert_outcomes(failed=1)
+    first.stdout.fnmatch_lines("*there is no golden file 'golden/w.json'*write it by pytest --update-audit*")
+    run(text, "--update-audit").assert_outcomes(passed=1)
+    golden = pytester.path / "golden" / "w.json"
+    assert '"spec": ["data"]' in golden.read_text()
+    run(text).assert_outcomes(passed=1)
+    run(text.replace('"data"', '"model"', 1)).stdout.fnmatch_lines("*~ ?'w'?: P('data') -> P('model')")
+    assert '"spec": ["data"]' in golden.read_text()
+
+
 def test_the_mark_is_registered(run):
     result = run("@pytest.mark.artifex_devices(2)\ndef test_it(): pass\n", "--strict-markers")
     result.assert_outcomes(passed=1)
@@ -145,11 +161,11 @@ def test_the_mark_is_registered(run):
         (
             "--help",
             r"^ +(--?[\w-]+|\w+ \()",
-            {"--artifex-real-processes", "--artifex-schedule-seed", "--artifex-schedules"},
+            {"--artifex-real-processes", "--artifex-schedule-seed", "--artifex-schedules", "--update-audit"},
         ),
     ],
 )
-def test_all_names_begin_with_artifex(pytester, option, pattern, added):
+def test_all_names_but_one_begin_with_artifex(pytester, option, pattern, added):
     """Other names could replace those of another test suite."""
 
     def names(*arguments):
