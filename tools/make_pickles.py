@@ -117,6 +117,14 @@ def audits() -> list[Any]:
 
 
 @_value
+def comparisons() -> list[Any]:
+    """A program beside a plan, and messages of a training plan."""
+    row = audit.ComparedRow("all_gather", "data", 16, None, 1.5e6, 2000000, True, 2.5e-5)
+    message = planner.TrainingCollective("send", ("data", "context"), 8, 4096, 12.5, 1e-4)
+    return [audit.Comparison("step", (row,)), message]
+
+
+@_value
 def devices() -> list[Any]:
     """Devices, their memories and lists of them."""
     found = ad.devices()

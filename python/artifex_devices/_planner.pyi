@@ -58,6 +58,7 @@ __all__: list[str] = [
     "tensor_elements",
     "training_collective_seconds",
     "training_groups",
+    "training_messages",
     "validate_batch_size",
 ]
 
@@ -430,6 +431,16 @@ def training_collective_seconds(
 def training_groups(space: dict[str, typing.Any]) -> int:
     """
     Returns the number that `progress` of search_training counts up to.
+    """
+
+def training_messages(
+    shape: dict[str, typing.Any],
+    cluster: artifex_devices._core.Cluster,
+    config: dict[str, typing.Any],
+    efficiency: dict[str, typing.Any],
+) -> list[dict[str, typing.Any]]:
+    """
+    Returns a dict of each message of a training step that plan_training has accepted.
     """
 
 def validate_batch_size(

@@ -135,7 +135,7 @@ DecodeSeconds DecodePricer::step(int64_t context) {
   seconds[DecodePart::kTensor] = sums * all_reduce(stream);
   if (config_.pipeline > 1) {
     seconds[DecodePart::kPipeline] =
-        to_real(config_.pipeline - 1) * links_.send_seconds(stream, config_.tensor, streaming_);
+        to_real(config_.pipeline - 1) * links_.send_seconds(stream, config_.pipeline, config_.tensor, streaming_);
   }
   seconds[DecodePart::kFixed] = to_real(shape.layers) * streaming_[Factor::kDecodeLayerSeconds] +
                                 to_real(model_.layers_with_experts) * streaming_[Factor::kDecodeExpertSeconds];

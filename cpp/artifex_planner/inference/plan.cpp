@@ -27,8 +27,9 @@ double prefill_seconds(const TrainingModel& model, const TrainingConfig& config,
   }
   sum.products += decoding.head();
   const double stream = pricer.tokens() * to_real(model.shape.embed) * config.activation_bytes;
-  const double sends =
-      config.pipeline > 1 ? to_real(config.pipeline - 1) * links.send_seconds(stream, config.tensor, efficiency) : 0;
+  const double sends = config.pipeline > 1 ? to_real(config.pipeline - 1) *
+                                                 links.send_seconds(stream, config.pipeline, config.tensor, efficiency)
+                                           : 0;
   return sum.compute() + sum.tensor + sum.expert + sum.fixed + sends;
 }
 

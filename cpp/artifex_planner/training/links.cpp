@@ -54,6 +54,20 @@ double sharp_seconds(double bytes, const NodeGroup& group, const Efficiency& eff
 
 }  // namespace
 
+void add_messages(std::vector<TrainingMessage>& sum, const std::vector<TrainingMessage>& messages, double times) {
+  if (times <= 0) return;
+  for (const TrainingMessage& each : messages) {
+    const auto same = std::ranges::find_if(sum, [&](const TrainingMessage& other) {
+      return other.kind == each.kind && other.devices == each.devices && other.stride == each.stride &&
+             other.bytes == each.bytes;
+    });
+    TrainingMessage& added =
+        same != sum.end() ? *same : sum.emplace_back(TrainingMessage{each.kind, each.devices, each.stride, each.bytes});
+    added.count += times * each.count;
+    added.seconds += times * each.seconds;
+  }
+}
+
 TrainingLinks::TrainingLinks(const Cluster& cluster) : cluster_(cluster) {}
 
 const NodeGroup* TrainingLinks::group(int64_t devices, int64_t stride) {
@@ -82,9 +96,22 @@ const NodeGroup& TrainingLinks::placed(int64_t devices, int64_t stride) {
   return *found;
 }
 
+double TrainingLinks::listed(MessageKind kind, double sent, int64_t devices, int64_t stride, double seconds,
+                             double times) {
+  if (lists_) listed_.push_back({kind, devices, stride, sent, times, times * seconds});
+  return times * seconds;
+}
+
 double TrainingLinks::seconds(CollectiveOp op, double bytes, int64_t devices, int64_t stride,
-                              const Efficiency& efficiency, bool sharp, bool is_dispatch) {
+                              const Efficiency& efficiency, double times, bool sharp) {
   if (devices <= 1 || bytes <= 0 || !counts(message_of(op))) return 0;
+  const double each = once(op, bytes, devices, stride, efficiency, sharp, false);
+  return listed(message_of(op), received_bytes(op, bytes, devices), devices, stride, each, times);
+}
+
+double TrainingLinks::once(CollectiveOp op, double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency,
+                           bool sharp, bool is_dispatch) {
+  if (devices <= 1 || bytes <= 0) return 0;
   const NodeGroup& group = placed(devices, stride);
   double best = std::numeric_limits<double>::infinity();
   for (const TransferCost& cost : collective_costs(op, bytes, group)) {
@@ -107,25 +134,35 @@ double TokenRoutes::nodes_reached(int64_t nodes) const noexcept {
 }
 
 double TrainingLinks::expert_seconds(double bytes, const TokenRoutes& routes, int64_t devices, int64_t stride,
-                                     const Efficiency& efficiency) {
-  if (devices <= 1 || bytes <= 0) return 0;
+                                     const Efficiency& efficiency, double times) {
+  if (devices <= 1 || bytes <= 0 || !counts(MessageKind::kAllToAll)) return 0;
   const auto exchange = [&](double all, int64_t among, int64_t apart_by) {
-    return seconds(CollectiveOp::kAllToAll, all, among, apart_by, efficiency, false, true);
+    return once(CollectiveOp::kAllToAll, all, among, apart_by, efficiency, false, true);
   };
-  const double apart = exchange(static_cast<double>(devices) * bytes, devices, stride);
+  const double global = static_cast<double>(devices) * bytes;
+  const auto result = [&](double each) {
+    const double sent = received_bytes(CollectiveOp::kAllToAll, global, devices);
+    return listed(MessageKind::kAllToAll, sent, devices, stride, each, times);
+  };
+  const double apart = exchange(global, devices, stride);
   const int64_t nodes = placed(devices, stride).nodes;
   const int64_t inside = devices / nodes;
-  if (nodes == 1 || routes.copies <= 1) return apart;
+  if (nodes == 1 || routes.copies <= 1) return result(apart);
   const auto n = static_cast<double>(nodes);
   const double reached_nodes = routes.nodes_reached(nodes);
   const double between = exchange(n * bytes * reached_nodes / routes.copies, nodes, stride * inside);
   const double forwarded = exchange(static_cast<double>(inside) * bytes, inside, stride);
-  return std::min(apart, std::max(between, forwarded));
+  return result(std::min(apart, std::max(between, forwarded)));
 }
 
-double TrainingLinks::send_seconds(double bytes, int64_t stride, const Efficiency& efficiency) {
+double TrainingLinks::send_seconds(double bytes, int64_t devices, int64_t stride, const Efficiency& efficiency,
+                                   double times) {
   if (bytes <= 0 || !counts(MessageKind::kSend)) return 0;
-  const NodeGroup& pair = placed(2, stride);
+  const double each = send_once(bytes, placed(2, stride), efficiency);
+  return listed(MessageKind::kSend, bytes, devices, stride, each, times);
+}
+
+double TrainingLinks::send_once(double bytes, const NodeGroup& pair, const Efficiency& efficiency) const {
   if (pair.nodes > 1) {
     return reached({"send", "network", pair.latency.step, bytes / pair.egress}, bytes, efficiency).seconds();
   }

@@ -16,7 +16,7 @@ double itemsize_of(MatmulFormat format) {
 
 }  // namespace
 
-PassSeconds& PassSeconds::add(const PassSeconds& other, double times) noexcept {
+PassSeconds& PassSeconds::add(const PassSeconds& other, double times) {
   products += times * other.products;
   attention += times * other.attention;
   scores += times * other.scores;
@@ -26,6 +26,7 @@ PassSeconds& PassSeconds::add(const PassSeconds& other, double times) noexcept {
   context += times * other.context;
   expert += times * other.expert;
   fixed += times * other.fixed;
+  add_messages(messages, other.messages, times);
   return *this;
 }
 
@@ -153,11 +154,10 @@ void PassPricer::add_region(PassSeconds& pass, double bytes, bool is_backward) {
     pass.tensor += tensor_seconds(CollectiveOp::kAllReduce, bytes);
     return;
   }
-  const double gather = tensor_seconds(CollectiveOp::kAllGather, bytes);
-  pass.tensor += gather + tensor_seconds(CollectiveOp::kReduceScatter, bytes);
+  pass.tensor += tensor_seconds(CollectiveOp::kAllGather, bytes) + tensor_seconds(CollectiveOp::kReduceScatter, bytes);
   // The backward pass gathers the region's input again, at the same time as the product that does not need it
   // (arXiv:2205.05198, section 4.2.2).
-  if (is_backward) pass.tensor_beside += gather;
+  if (is_backward) pass.tensor_beside += tensor_seconds(CollectiveOp::kAllGather, bytes);
 }
 
 double PassPricer::context_seconds(bool is_backward) {
@@ -173,7 +173,7 @@ double PassPricer::context_seconds(bool is_backward) {
   switch (config_.context_method) {
     case ContextMethod::kRing:
       // Keys and values make c - 1 steps; backward their gradients move with them.
-      return (c - 1) * links_.send_seconds((is_backward ? 2 : 1) * keys, config_.tensor, efficiency_);
+      return links_.send_seconds((is_backward ? 2 : 1) * keys, config_.context, config_.tensor, efficiency_, c - 1);
     case ContextMethod::kAllGather: {
       const double gather =
           links_.seconds(CollectiveOp::kAllGather, c * keys, config_.context, config_.tensor, efficiency_);
@@ -183,10 +183,10 @@ double PassPricer::context_seconds(bool is_backward) {
     }
     case ContextMethod::kAllToAll: {
       const double queries = act * tokens_ * to_real(shape.heads * shape.head_dim) / to_real(config_.tensor);
-      const auto moved = [&](double bytes) {
-        return links_.seconds(CollectiveOp::kAllToAll, c * bytes, config_.context, config_.tensor, efficiency_);
+      const auto moved = [&](double bytes, double times) {
+        return links_.seconds(CollectiveOp::kAllToAll, c * bytes, config_.context, config_.tensor, efficiency_, times);
       };
-      return 2 * moved(queries) + moved(keys);
+      return moved(queries, 2) + moved(keys, 1);
     }
   }
   return 0;
@@ -206,7 +206,7 @@ void PassPricer::add_experts(PassSeconds& pass, bool is_backward) {
     TokenRoutes routes{to_real(shape.experts_per_token), std::max<int64_t>(shape.expert_groups, 1),
                        std::max<int64_t>(shape.groups_per_token, 1)};
     if (config_.expert_padding) routes.copies = 1;
-    pass.expert += 2 * links_.expert_seconds(bytes / share, routes, config_.expert, config_.expert_tensor, efficiency_);
+    pass.expert += links_.expert_seconds(bytes / share, routes, config_.expert, config_.expert_tensor, efficiency_, 2);
   }
   if (config_.expert_tensor > 1) add_region(pass, bytes, is_backward);
   pass.fixed += efficiency_[Factor::kExpertSeconds];
@@ -225,6 +225,7 @@ PassSeconds PassPricer::layer(LayerKind kind, bool is_backward) {
   if (sizes.mlp_width > 0 && !model_.shape.parallel_layers) add_region(pass, stream, is_backward);
   if (kind == LayerKind::kExperts) add_experts(pass, is_backward);
   pass.fixed += efficiency_[Factor::kLayerSeconds];
+  pass.messages = links_.take_messages();
   return pass;
 }
 
@@ -238,6 +239,7 @@ PassSeconds PassPricer::embedding(bool is_backward) {
   } else if (config_.tensor > 1 && config_.sequence_parallel) {
     pass.tensor = tensor_seconds(CollectiveOp::kAllGather, stream);
   }
+  pass.messages = links_.take_messages();
   return pass;
 }
 
@@ -255,6 +257,7 @@ PassSeconds PassPricer::head(bool is_backward) {
   } else if (config_.tensor > 1 && is_backward) {
     pass.tensor = tensor_seconds(CollectiveOp::kAllReduce, stream);
   }
+  pass.messages = links_.take_messages();
   return pass;
 }
 

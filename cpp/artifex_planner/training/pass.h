@@ -20,8 +20,9 @@ struct PassSeconds {
   double context = 0;
   double expert = 0;
   double fixed = 0;
+  std::vector<TrainingMessage> messages;  // where the links list them
   double compute() const noexcept { return products + attention + elementwise; }
-  PassSeconds& add(const PassSeconds& other, double times) noexcept;
+  PassSeconds& add(const PassSeconds& other, double times);
 };
 
 /// Prices passes of layers, the embedding and the output.

@@ -110,9 +110,10 @@ const StageSlots& StepPricer::slots(const TrainingConfig& config) {
     const double tokens = to_real(config.microbatch * config.sequence) / to_real(config.context);
     const double bytes = tokens * to_real(model_.shape.embed) * config.activation_bytes /
                          (config.sequence_parallel ? to_real(config.tensor) : 1);
-    send =
-        to_real(config.chunks) * links_.send_seconds(bytes, config.tensor * config.context * config.data, efficiency_);
+    const int64_t stride = config.tensor * config.context * config.data;
+    send = links_.send_seconds(bytes, config.pipeline, stride, efficiency_, to_real(config.chunks));
   }
+  found_.sends = links_.take_messages();
   found_.stages = layers_of_stages(model_, config);
   found_.like.clear();
   found_.slots.clear();
@@ -198,7 +199,7 @@ TrainingSeconds StepPricer::seconds(const TrainingConfig& config) {
       if (i == 0 || own.exposed > moved.exposed) moved = own;
     }
     if (found.like[i] < i) continue;
-    const HiddenSeconds own = data(config, layers, found.slots[i]);
+    const HiddenSeconds own = data(config, layers, found.slots[i]).seconds;
     if (i == 0 || own.exposed > exchanged.exposed) exchanged = own;
     step[TimePart::kUpdate] = std::max(step[TimePart::kUpdate], update(config, layers));
   }
@@ -214,8 +215,12 @@ StageWork StepPricer::work(const TrainingConfig& config, int64_t stage) {
   const StageLayers& layers = found.stages[static_cast<size_t>(stage)];
   const StageSlot& slot = found.slots[static_cast<size_t>(stage)];
   StageWork work{slot.passes, slot.sends};
-  const HiddenSeconds exchanged = data(config, layers, slot);
-  work.data = exchanged.exposed + exchanged.hidden;
+  const ExchangedSeconds exchanged = data(config, layers, slot);
+  work.data = exchanged.seconds.exposed + exchanged.seconds.hidden;
+  const double m = to_real(config.microbatches());
+  for (const PassSeconds& each : slot.passes) add_messages(work.messages, each.messages, m);
+  add_messages(work.messages, found.sends, 2 * m);
+  add_messages(work.messages, exchanged.messages, 1);
   work.update = update(config, layers);
   if (config.offload_optimizer || config.offload_activations) {
     const HiddenSeconds moved = offload(config, layers, slot, stage);
@@ -224,28 +229,28 @@ StageWork StepPricer::work(const TrainingConfig& config, int64_t stage) {
   return work;
 }
 
-HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot) {
+ExchangedSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot) {
   const LocalParameters parameters = stage_parameters(model_, config, layers);
   const double messages = std::max(1.0, to_real(layers.total()));
   const bool is_once = config.zero < 2 || holds_gathered(config);  // a step, not for each microbatch
   const double repeats = is_once ? 1 : to_real(config.microbatches());
   double reduce = 0;
   double gather = 0;
-  const auto seconds = [&](CollectiveOp op, double bytes, int64_t devices, int64_t stride) {
-    return links_.seconds(op, bytes, devices, stride, efficiency_, config.sharp);
+  const auto seconds = [&](double times, CollectiveOp op, double bytes, int64_t devices, int64_t stride) {
+    return links_.seconds(op, bytes, devices, stride, efficiency_, times, config.sharp);
   };
   const auto add = [&](double gradient_bytes, double parameter_bytes, int64_t shards, int64_t replicas,
                        int64_t stride) {
     const double gradients = gradient_bytes / messages;
     const double values = parameter_bytes / messages;
     if (config.zero == 0) {
-      reduce += messages * seconds(CollectiveOp::kAllReduce, gradients, shards * replicas, stride);
+      reduce += seconds(messages, CollectiveOp::kAllReduce, gradients, shards * replicas, stride);
       return;
     }
-    reduce += messages * repeats * seconds(CollectiveOp::kReduceScatter, gradients, shards, stride);
-    reduce += messages * seconds(CollectiveOp::kAllReduce, gradients / to_real(shards), replicas, stride * shards);
+    reduce += seconds(messages * repeats, CollectiveOp::kReduceScatter, gradients, shards, stride);
+    reduce += seconds(messages, CollectiveOp::kAllReduce, gradients / to_real(shards), replicas, stride * shards);
     const double times = config.zero == 3 && !is_once ? 2 * to_real(config.microbatches()) : 1;
-    gather += messages * times * seconds(CollectiveOp::kAllGather, values, shards, stride);
+    gather += seconds(messages * times, CollectiveOp::kAllGather, values, shards, stride);
   };
   const int64_t all = config.context * config.data;
   const LocalParameters::Bytes gradients = parameters.bytes(config.gradient_bytes);
@@ -264,7 +269,7 @@ HiddenSeconds StepPricer::data(const TrainingConfig& config, const StageLayers& 
   const double passes =
       config.zero == 3 && !is_once ? to_real(config.microbatches()) * slot.total() - reduced.hidden : slot.forward;
   const HiddenSeconds gathered = hide(gather, part, passes);
-  return {reduced.exposed + gathered.exposed, reduced.hidden + gathered.hidden};
+  return {{reduced.exposed + gathered.exposed, reduced.hidden + gathered.hidden}, links_.take_messages()};
 }
 
 /// States that the update reads and writes: gradient, optimizer state twice, parameter. The devices of a host share its

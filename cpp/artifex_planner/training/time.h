@@ -65,6 +65,12 @@ struct HiddenSeconds {
 /// Hides `part` of some seconds behind a window of computation.
 HiddenSeconds hide(double seconds, double part, double window) noexcept;
 
+/// Gradients and parameters between replicas in a step.
+struct ExchangedSeconds {
+  HiddenSeconds seconds;
+  std::vector<TrainingMessage> messages;  // where the links list them
+};
+
 /// One microbatch of one stage, forward and backward.
 struct StageSlot {
   TrainingSeconds time;               // parts of one microbatch
@@ -80,6 +86,7 @@ struct StageSlots {
   std::vector<StageLayers> stages;
   std::vector<size_t> like;  // for each stage, the first stage with the same layers
   std::vector<StageSlot> slots;
+  std::vector<TrainingMessage> sends;  // of one microbatch in one direction, where the links list them
   TrainingSeconds step;
 };
 
@@ -91,6 +98,7 @@ struct StageWork {
   double data = 0;
   double update = 0;
   double offload = 0;
+  std::vector<TrainingMessage> messages{};  // of all microbatches, where the links list them
 };
 
 /// Estimates steps of one model on one cluster. Consecutive configurations that share parts of a step reuse their
@@ -117,8 +125,7 @@ class StepPricer {
   void price_passes(const TrainingConfig& config);
   PassSeconds pass(const StageLayers& layers, bool is_backward) const;
   StageSlot slot(const TrainingConfig& config, const StageLayers& layers, double send) const;
-  /// Gradients and parameters between replicas, for the whole step.
-  HiddenSeconds data(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot);
+  ExchangedSeconds data(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot);
   double update(const TrainingConfig& config, const StageLayers& layers) const;
   HiddenSeconds offload(const TrainingConfig& config, const StageLayers& layers, const StageSlot& slot,
                         int64_t stage) const;

@@ -10,6 +10,7 @@
 
 #include "artifex_planner/inference/plan.h"
 #include "artifex_planner/training/fit.h"
+#include "artifex_planner/training/messages.h"
 #include "artifex_planner/training/plan.h"
 #include "artifex_planner/training/schedule.h"
 #include "artifex_planner/training/search.h"
@@ -98,7 +99,7 @@ Returns:
       [](const std::string& op, double bytes, const std::shared_ptr<Cluster>& cluster, int64_t devices,
          const Efficiency& efficiency, bool sharp) {
         const auto kind = kind_named<CollectiveOp>("fit: op", op);
-        return TrainingLinks(*cluster).seconds(kind, bytes, devices, 1, efficiency, sharp);
+        return TrainingLinks(*cluster).seconds(kind, bytes, devices, 1, efficiency, 1, sharp);
       },
       py::arg("op"), py::arg("bytes"), py::arg("cluster").none(false), py::arg("devices"), py::arg("efficiency"),
       py::arg("sharp") = false,
@@ -122,6 +123,14 @@ void bind_training(py::module_& module) {
       py::arg("shape"), py::arg("cluster").none(false), py::arg("config"), py::arg("efficiency"), py::arg("devices"),
       "Returns a dict of the memory and seconds of a training step on the first `devices` devices of a "
       "cluster.");
+  module.def(
+      "training_messages",
+      [](const TransformerShape& shape, const std::shared_ptr<Cluster>& cluster, const TrainingConfig& config,
+         const Efficiency& efficiency) {
+        return run_blocking([&] { return training_messages(shape, *cluster, config, efficiency); });
+      },
+      py::arg("shape"), py::arg("cluster").none(false), py::arg("config"), py::arg("efficiency"),
+      "Returns a dict of each message of a training step that plan_training has accepted.");
   module.def("training_groups", &count_of_groups, py::arg("space"),
              "Returns the number that `progress` of search_training counts up to.");
   module.def("search_training", &search, py::arg("shape"), py::arg("cluster").none(false), py::arg("space"),

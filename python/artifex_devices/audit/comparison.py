@@ -15,6 +15,7 @@ from artifex_devices.audit.program import Program, axes_text, total_of
 from artifex_devices.audit.values import Collective
 from artifex_devices.planner.reshard import ReshardPlan
 from artifex_devices.planner.step import StepPlan
+from artifex_devices.planner.training import TrainingPlan
 
 _OPERATION = "audit.compare"
 _ANY = "any"  # the axes of plans that name none
@@ -31,7 +32,8 @@ class ComparedRow:
     Attributes:
         kind: "all_gather" and so on.
         axes: Axes such as "data,model"; "any" for plans that name none.
-        planned_runs: Number of collectives in one execution by the plan.
+        planned_runs: Number of collectives in one execution by the plan; not whole where a training plan computes a
+            part of a stage's layers again.
         found_runs: Number in the program; None if a trip count is unknown.
         planned_bytes: Bytes that one device receives in one execution by the plan.
         found_bytes: Bytes that one device of the program sends, and receives, in one execution.
@@ -42,7 +44,7 @@ class ComparedRow:
 
     kind: str
     axes: str
-    planned_runs: int
+    planned_runs: float
     found_runs: int | None
     planned_bytes: float
     found_bytes: int
@@ -107,7 +109,7 @@ class Comparison(html.NotebookText):
             (
                 row.kind,
                 printable(row.axes or "one device"),
-                str(row.planned_runs),
+                str(round(row.planned_runs, 2)),
                 "?" if row.found_runs is None else str(row.found_runs),
                 bytes_text(round(row.planned_bytes)),
                 f"{'at least ' if row.at_least else ''}{bytes_text(row.found_bytes)}",
@@ -117,18 +119,21 @@ class Comparison(html.NotebookText):
         ]
 
 
-def compare(program: Program, plan: StepPlan | ReshardPlan) -> Comparison:
+def compare(program: Program, plan: StepPlan | TrainingPlan | ReshardPlan) -> Comparison:
     """Compares the collectives of a program with those that a plan expects, by kind and mesh axes.
 
     Args:
-        program: A result of `audit.program`, with the mesh of the plan for a step.
-        plan: A result of `plan_step`, or of `plan_reshard`, whose steps name no axes: then only kinds are compared.
+        program: A result of `audit.program`, with the plan's mesh: of `plan_step` the mesh that it was given, of
+            `plan_training` the axes "pipeline", "data", "context" and "tensor" that have more than one device, in this
+            order. Messages between stages and along rings are permutes.
+        plan: A result of `plan_step`, of `plan_training`, whose messages are `TrainingPlan.collectives`, or of
+            `plan_reshard`, whose steps name no axes: then only kinds are compared.
 
     Returns:
         A Comparison; `print` shows it.
 
     Raises:
-        TypeError: An argument has the wrong type. A plan of `plan_training` has seconds, but no list of messages.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import artifex_devices as ad
@@ -144,10 +149,12 @@ def compare(program: Program, plan: StepPlan | ReshardPlan) -> Comparison:
         <Comparison program step and its plan: 0 extra, 0 missing>
     """
     check_type(_OPERATION, "program", program, Program, "a Program", "write audit.program(compiled)")
-    if not isinstance(plan, (StepPlan, ReshardPlan)):
-        raise wrong_type(_OPERATION, "plan", plan, "a plan of plan_step or plan_reshard", "write plan_step(...)")
-    has_axes = isinstance(plan, StepPlan)
-    planned: dict[tuple[str, str], list[tuple[int, float, float | None]]] = {}
+    if not isinstance(plan, (StepPlan, TrainingPlan, ReshardPlan)):
+        raise wrong_type(
+            _OPERATION, "plan", plan, "a plan of plan_step, plan_training or plan_reshard", "write plan_step(...)"
+        )
+    has_axes = not isinstance(plan, ReshardPlan)
+    planned: dict[tuple[str, str], list[tuple[float, float, float | None]]] = {}
     for kind, axes, *numbers in _planned(plan):
         planned.setdefault((kind, axes), []).append(tuple(numbers))  # type: ignore[arg-type]
     found: dict[tuple[str, str], list[Collective]] = {}
@@ -167,7 +174,7 @@ def compare(program: Program, plan: StepPlan | ReshardPlan) -> Comparison:
     return Comparison(program.name, tuple(rows))
 
 
-def _planned(plan: StepPlan | ReshardPlan) -> Iterator[tuple[str, str, int, float, float | None]]:
+def _planned(plan: StepPlan | TrainingPlan | ReshardPlan) -> Iterator[tuple[str, str, float, float, float | None]]:
     """Yields kind, axes, runs, bytes that one device receives in one run, and seconds of a run."""
     if isinstance(plan, ReshardPlan):
         for step in plan.steps:
@@ -175,13 +182,19 @@ def _planned(plan: StepPlan | ReshardPlan) -> Iterator[tuple[str, str, int, floa
                 seconds = None if step.estimate is None else step.estimate.seconds
                 yield _MOVES[step.move], _ANY, 1, step.busiest_bytes, seconds
         return
+    if isinstance(plan, TrainingPlan):
+        for message in plan.collectives:
+            kind = "collective_permute" if message.op == "send" else message.op
+            seconds = message.seconds / message.count
+            yield kind, ",".join(message.axes), message.count, message.bytes_sent, seconds
+        return
     order = list(plan.mesh_shape)
     for each in plan.collectives:
         axes = ",".join(str(axis) for axis in sorted(each.axes, key=order.index))
         yield each.op, axes, each.count, each.bytes_received, each.estimate.seconds
 
 
-def _seconds_per_byte(messages: list[tuple[int, float, float | None]]) -> float | None:
+def _seconds_per_byte(messages: list[tuple[float, float, float | None]]) -> float | None:
     nbytes = math.fsum(runs * size for runs, size, seconds in messages if seconds is not None)
     return (
         math.fsum(runs * seconds for runs, _, seconds in messages if seconds is not None) / nbytes if nbytes else None

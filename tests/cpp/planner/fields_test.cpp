@@ -70,8 +70,9 @@ TEST(Fields, AreAllMembersOfResults) {
   expect_fields<ShapeParameters>(1);               // the total
   expect_fields<TrainingStage>(kMemoryPartCount);  // each part and the total instead of the memory
   expect_fields<TrainingSeconds>(1);               // the total
-  expect_fields<TrainingPlan>(1);                  // whether it is close
-  expect_fields<TrainingCandidate>(1);             // devices
+  expect_fields<TrainingMessage>();
+  expect_fields<TrainingPlan>(1);       // whether it is close
+  expect_fields<TrainingCandidate>(1);  // devices
   expect_fields<TrainingSearch>();
   expect_fields<TrainingFit>();
   expect_fields<PipelineTask>();

@@ -74,6 +74,7 @@ EXEMPT = {
             "planner.InferenceSeconds",
             "planner.PolicyOutcome",
             "planner.TrainingChoice",
+            "planner.TrainingCollective",
             "planner.TrainingPlan",
             "planner.TrainingSeconds",
             "planner.TrainingSpace",

@@ -187,7 +187,7 @@ CALLS = [
         [
             bad("audit.compare(None, None)", TypeError, "audit.compare:", "program is None", "expected a Program"),
             bad("audit.compare(step, None)", TypeError, "audit.compare:", "plan is None"),
-            bad("audit.compare(step, 'plan')", TypeError, "audit.compare:", "expected a plan of plan_step or plan_reshard"),
+            bad("audit.compare(step, 'plan')", TypeError, "audit.compare:", "expected a plan of plan_step, plan_training or plan_reshard"),
         ],
         where=_STEP,
     ),

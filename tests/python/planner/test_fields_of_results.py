@@ -47,6 +47,8 @@ def test_training(monkeypatch):
     check(plan, found, given=("model", "cluster", "config", "efficiency", "measured"))
     check(plan.stages[0], found["stages"][0])
     check(plan.expected, found["expected"])
+    messages = _planner.training_messages(vars(SHAPE), NODE, CONFIG._described(8), plan.efficiency._described())
+    check(plan.collectives[0], messages[0], given=("axes",), renamed=("stride",))
     check(SHAPE.parameters, _planner.shape_parameters(vars(SHAPE)))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from artifex_devices import P, cluster, models
 from artifex_devices.planner import TrainingChoice, TrainingConfig, plan_training
-from artifex_devices.planner.training.code.mesh_axes import mesh_axes
+from artifex_devices.planner.training.mesh_axes import mesh_axes
 
 EVERYTHING = {
     "tensor": 2, "sequence_parallel": True, "pipeline": 2, "schedule": "interleaved", "chunks": 2, "context": 2,
@@ -195,7 +195,8 @@ def test_layers_that_stages_do_not_divide_are_padded():
     ],
 )
 def test_axes_are_cut_where_experts_or_zero_use_some_of_their_ranks(values, axes, expert, zero):
-    found = mesh_axes(plan("mixtral-8x7b", **values))
+    planned = plan("mixtral-8x7b", **values)
+    found = mesh_axes(planned.model, planned.config)
     assert (found.sizes, found.expert, found.zero) == (axes, expert, zero)
 
 
@@ -204,7 +205,7 @@ def test_experts_and_zero_that_do_not_nest_are_refused():
     config = TrainingConfig(batch=48, sequence=128, expert=6, zero=3, zero_shards=4)
     found = plan_training(twelve, cluster.gpus("h100", chips_per_node=12), config)
     with pytest.raises(ValueError, match="ZeRO over 4 and experts over 6 ranks of data do not nest"):
-        mesh_axes(found)
+        mesh_axes(found.model, found.config)
 
 
 def test_code_for_jax_differs_by_the_library_only():
@@ -220,7 +221,7 @@ def test_code_for_jax_differs_by_the_library_only():
 
 def test_a_plan_for_one_device_has_an_axis():
     one = plan_training("llama-2-7b", cluster.gpus("h100", chips_per_node=1), TrainingConfig(batch=1, sequence=64))
-    assert mesh_axes(one).sizes == {"data": 1}
+    assert mesh_axes(one.model, one.config).sizes == {"data": 1}
 
 
 @pytest.mark.parametrize("operation", ["to_mesh_code", "to_jax_code"])

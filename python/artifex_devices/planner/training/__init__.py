@@ -15,7 +15,7 @@ from artifex_devices.planner.training.search import suggest_configs
 from artifex_devices.planner.training.space import TrainingSpace
 from artifex_devices.planner.training.tensor_dtypes import itemsize_of
 from artifex_devices.planner.training.text import error_text, factor_facts
-from artifex_devices.planner.training.values import TrainingSeconds, TrainingStage
+from artifex_devices.planner.training.values import TrainingCollective, TrainingSeconds, TrainingStage
 
 __all__ = [
     "FACTORS",
@@ -26,6 +26,7 @@ __all__ = [
     "RunCost",
     "RunKind",
     "TrainingChoice",
+    "TrainingCollective",
     "TrainingConfig",
     "TrainingPlan",
     "TrainingSeconds",

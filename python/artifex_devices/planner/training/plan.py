@@ -14,6 +14,7 @@ from artifex_devices._base.text import bytes_text, count_text, rate_text, second
 from artifex_devices._core import Cluster
 from artifex_devices.planner.report import Report, Summary, picked, with_model
 from artifex_devices.planner.shape import TransformerShape
+from artifex_devices.planner.training.collectives import collectives_of
 from artifex_devices.planner.training.config import TrainingConfig, config_content
 from artifex_devices.planner.training.efficiency import Efficiency
 from artifex_devices.planner.training.faster import faster_changes, faster_text, limit_content, limits_text
@@ -32,7 +33,7 @@ from artifex_devices.planner.training.text import (
     rates_text,
     ways_text,
 )
-from artifex_devices.planner.training.values import TrainingSeconds, TrainingStage
+from artifex_devices.planner.training.values import TrainingCollective, TrainingSeconds, TrainingStage
 from artifex_devices.planner.training.waterfall import (
     WATERFALL_HEAD,
     fits_text,
@@ -112,6 +113,22 @@ class TrainingPlan(Report):
     @property
     def _fits_on_hosts(self) -> bool:
         return self.host_available is None or self.host_memory <= self.host_available
+
+    @property
+    def collectives(self) -> tuple[TrainingCollective, ...]:
+        """Messages that the step prices, of a device of the slowest stage; equal ones are one entry.
+
+        Gradients and gathered parameters of a stage are counted as one message for each layer, all of the same size:
+        the embedding and the output are spread over the layers. Tokens of experts are one all-to-all, whether or not
+        they are sent over each node's links separately.
+
+        Example:
+            >>> from artifex_devices.planner import plan_training
+            >>> plan = plan_training("llama-2-7b", "8 x h100", batch=8, sequence=4096, zero=3)
+            >>> [(each.op, each.axes, each.count) for each in plan.collectives]
+            [('reduce_scatter', ('data',), 32), ('all_gather', ('data',), 64)]
+        """
+        return collectives_of(self.model, self.cluster, self.config, self.efficiency, self.devices)
 
     @property
     def seconds(self) -> float:
@@ -281,6 +298,7 @@ class TrainingPlan(Report):
             "limited_by": limit_content(self.expected),
             "would_help": [each._asdict() for each in faster_changes(self)],
             "stages": [asdict(stage) for stage in self.stages],
+            "collectives": [asdict(each) for each in self.collectives],
             "seconds": {
                 name: {"total": each.total, "parts": dict(each.parts), "hidden": dict(each.hidden)}
                 for name, each in (("roofline", self.roofline), ("expected", self.expected))

@@ -64,6 +64,29 @@ class TrainingStage:
 
 @public("artifex_devices.planner")
 @dataclass(frozen=True)
+class TrainingCollective:
+    """Equal messages of one device in a step.
+
+    Attributes:
+        op: "all_gather", "reduce_scatter", "all_reduce", "all_to_all" or "send": to the next stage, or along a ring.
+        axes: Axes of the mesh, as `TrainingChoice.to_jax_code` names them: "data", "context", "tensor", "pipeline", and
+            "replica" or "expert" where ZeRO shards over a part of the ranks of an axis, or experts are spread over it.
+        devices: Number of devices that work together.
+        bytes_sent: Bytes that a ring sends from one device, each time.
+        count: Repetitions in a step; not whole where a part of a stage's layers of two kinds is computed again.
+        seconds: Expected seconds of all repetitions, hidden or not.
+    """
+
+    op: str
+    axes: tuple[str, ...]
+    devices: int
+    bytes_sent: float
+    count: float
+    seconds: float
+
+
+@public("artifex_devices.planner")
+@dataclass(frozen=True)
 class TrainingSeconds:
     """Seconds of one step.
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from artifex_devices._base.checks import failure
-from artifex_devices.planner.training.code.mesh_axes import MeshAxes, Names, mesh_axes
 from artifex_devices.planner.training.code.parameter_tree import (
     EXPERT_FULL,
     EXPERT_TENSOR,
@@ -18,6 +17,7 @@ from artifex_devices.planner.training.code.parameter_tree import (
     Tree,
     parameter_tree,
 )
+from artifex_devices.planner.training.mesh_axes import MeshAxes, Names, mesh_axes
 from artifex_devices.planner.training.plan import TrainingPlan
 
 _IMPORTS = {
@@ -51,7 +51,7 @@ def _code(operation: str, library: str, short: str, plan: TrainingPlan) -> str:
                 expected="a model whose sizes describe all parameters",
                 fix=f"plan a model with {name}=0",
             )
-    axes = mesh_axes(plan)
+    axes = mesh_axes(plan.model, plan.config)
     tree = _padded(parameter_tree(shape), axes.count(axes.pipeline))
     with_zero = plan.config.zero == 3
     lines = [

@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 
 from artifex_devices._base.checks import failure
+from artifex_devices.planner.shape import TransformerShape
 from artifex_devices.planner.training.config import TrainingConfig
-from artifex_devices.planner.training.plan import TrainingPlan
 
 Names = tuple[str, ...]
 
@@ -50,13 +50,12 @@ def _parts_in_group(config: TrainingConfig, order: Names, devices: int) -> dict[
     return parts
 
 
-def mesh_axes(plan: TrainingPlan) -> MeshAxes:
-    """Returns the axes of a mesh of the plan's devices, in the order of its ranks."""
-    config = plan.config
+def mesh_axes(model: TransformerShape, config: TrainingConfig) -> MeshAxes:
+    """Returns the axes of a mesh of a plan's devices, in the order of its ranks."""
     data = config.data or 1
     shards = (config.zero_shards or config.context * data) if config.zero else 1
     zero = _parts_in_group(config, ("context", "data"), shards)
-    is_sharded = plan.model.experts > 0 and (config.expert_tensor or 1) == config.tensor
+    is_sharded = model.experts > 0 and (config.expert_tensor or 1) == config.tensor
     order = ("context", "data") if is_sharded else ("tensor", "context", "data")
     expert = _parts_in_group(config, order, config.expert)
     sizes: dict[str, int] = {}
