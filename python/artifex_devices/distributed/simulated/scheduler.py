@@ -89,7 +89,8 @@ class Scheduler:
         self._running: int | None = None
         self._is_stopping = False
         self._has_deadlock = False
-        self._is_over = threading.Semaphore(0)
+        self._is_over = threading.Lock()  # released once; a Semaphore may be left locked where Ctrl-C ends its wait
+        self._is_over.acquire()
         self._error: BaseException | None = None  # why the scheduler itself has failed
 
     # --- called by the thread that starts the processes
@@ -116,6 +117,11 @@ class Scheduler:
         """Ends the run: no process continues after its next wait."""
         with self._mutex:
             self._is_stopping = True
+            self._end_run()
+
+    def _end_run(self) -> None:
+        """Lets `run` end. The mutex is held."""
+        if self._is_over.locked():
             self._is_over.release()
 
     def _play(self, scheduled: _ScheduledProcess, body: Callable[[int], None]) -> None:
@@ -260,7 +266,7 @@ class Scheduler:
             runnable = [scheduled for scheduled in self._alive if self._can_run(scheduled)]
             if not arriving and not runnable:
                 if not self._advance_clock() and not self._report_deadlock():
-                    self._is_over.release()
+                    self._end_run()
                     return
                 continue
             self.now += _STEP_S
