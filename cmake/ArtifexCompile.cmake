@@ -17,6 +17,9 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
 endif()
 
+# GCC aligns functions and the targets of jumps, which takes 3.5 % of the code and helps loops over elements only.
+set(ARTIFEX_UNALIGNED $<$<CXX_COMPILER_ID:GNU>:-fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops>)
+set(ARTIFEX_ALIGNED $<$<CXX_COMPILER_ID:GNU>:-falign-functions -falign-jumps -falign-labels -falign-loops>)
 add_library(artifex_compile INTERFACE)
 target_compile_options(artifex_compile INTERFACE
   -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -fstack-protector-strong

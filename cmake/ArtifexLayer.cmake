@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# artifex_layer(<room> [PARSES] [OPTIMIZE <option>] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...]
+# artifex_layer(<room> [PARSES] [SMALL] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...]
 #   [LIBRARIES <target>...])
 # One room of the runtime. PUBLIC headers, and those that they include, are installed. DEPENDS is the architecture:
 # tools/check_layers.py checks the includes against it.
 add_library(artifex_rooms INTERFACE)  # all of them, in their order
 function(artifex_layer room)
-  cmake_parse_arguments(ARG "PARSES" "OPTIMIZE" "PUBLIC;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "PARSES;SMALL" "" "PUBLIC;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(options)
-  if(ARG_PARSES)
-    set(options PARSES)
-  endif()
+  foreach(option IN ITEMS PARSES SMALL)
+    if(ARG_${option})
+      list(APPEND options ${option})
+    endif()
+  endforeach()
   list(TRANSFORM ARG_SOURCES PREPEND "${room}/")
   list(TRANSFORM ARG_DEPENDS PREPEND artifex_)
-  artifex_library(${room} ${options} OPTIMIZE ${ARG_OPTIMIZE}
+  artifex_library(${room} ${options}
     SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS} LIBRARIES ${ARG_LIBRARIES})
   target_link_libraries(artifex_rooms INTERFACE artifex_${room})
   # The shared library exports the names of the rooms; calls inside it stay direct.
@@ -23,19 +25,20 @@ function(artifex_layer room)
   set_property(GLOBAL APPEND PROPERTY ARTIFEX_ROOMS ${room})
 endfunction()
 
-# artifex_library(<name> [PARSES] [OPTIMIZE <option>] SOURCES <file>... [DEPENDS <target>...] [LIBRARIES <target>...])
+# artifex_library(<name> [PARSES] [SMALL] SOURCES <file>... [DEPENDS <target>...] [LIBRARIES <target>...])
 # The static library artifex_<name>. tests/cpp/<name>/*_test.cpp are one executable.
-# OPTIMIZE replaces -O3 in Release builds: -O2 for rooms without loops over elements, and -Os where nothing runs often:
-# a wheel may have 7 MB, and an installation with greenlet and ml_dtypes 15 MB.
-# PARSES: a fuzz target of tests/fuzz calls it.
+# PARSES: a fuzz target of tests/fuzz calls it. SMALL: nothing in it runs often. An installation with greenlet and ml_dtypes
+# may have 15 MB, so only loops over elements, which have options of their own, are compiled with more than -O2.
 function(artifex_library name)
-  cmake_parse_arguments(ARG "PARSES" "OPTIMIZE" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "PARSES;SMALL" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(target artifex_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   artifex_unity(${target} 16)
-  if(ARG_OPTIMIZE)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${ARG_OPTIMIZE}>)
+  set(optimize -O2 ${ARTIFEX_UNALIGNED})
+  if(ARG_SMALL)
+    set(optimize -Os)
   endif()
+  target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:${optimize}>")
   if(ARG_PARSES AND ARTIFEX_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()

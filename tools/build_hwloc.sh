@@ -10,7 +10,7 @@ source=$prefix.source
 rm -rf "$prefix"
 "$(dirname "$0")/debian_source.sh" hwloc "$source"
 cd "$source"
-./configure --prefix="$prefix" --libdir="$prefix/lib" CFLAGS="-O2 -fstack-protector-strong" --with-pic \
+./configure --prefix="$prefix" --libdir="$prefix/lib" CFLAGS="-Os -fstack-protector-strong" --with-pic \
   --enable-static --disable-shared --disable-plugins --disable-pci --disable-libudev --disable-libxml2 \
   --disable-cairo --disable-opencl --disable-cuda --disable-nvml --disable-rsmi --disable-levelzero --disable-gl \
   --disable-doxygen --disable-readme "${@:2}"

@@ -65,10 +65,10 @@ py::object participant_here() {
 
 void note_call(ParticipantObject& me, PyObject* frame) {
   auto* line = reinterpret_cast<PyFrameObject*>(frame);
-  PyCodeObject* code = PyFrame_GetCode(line);
+  auto* code = reinterpret_cast<PyObject*>(PyFrame_GetCode(line));
   {
     const py::scoped_critical_section lock(reinterpret_cast<PyObject*>(&me));  // other threads may read it
-    std::swap(me.code, reinterpret_cast<PyObject*&>(code));
+    std::swap(me.code, code);
   }
   Py_XDECREF(code);
   me.instruction = PyFrame_GetLasti(line);
