@@ -51,6 +51,7 @@ class MemoryReport:
     change after it.
 
     The report is about the world in which `memory_report` was entered; Arrays of worlds opened inside do not count.
+    When it ends, Arrays that are alive stay alive until the biggest are recorded, also where other threads drop them.
     """
 
     def __init__(self, top: int) -> None:

@@ -5,6 +5,7 @@ import contextvars
 import gc
 import inspect
 import os
+import sys
 import threading
 
 import artifex_devices as ad
@@ -151,7 +152,9 @@ def test_threads_are_counted(world):
     assert len(peaks) == 4 * 200
     assert min(peaks) >= 2 * KIB
     assert first(report.allocated) == first(report.freed) == 4 * 200 * 3 * KIB
-    assert max(peaks) <= first(report.peak_bytes) <= 4 * 3 * KIB
+    assert max(peaks) <= first(report.peak_bytes)
+    if getattr(sys, "_is_gil_enabled", lambda: True)():
+        assert first(report.peak_bytes) <= 4 * 3 * KIB  # else a report that ends holds Arrays that other threads drop
 
 
 def test_the_report_keeps_no_memory(world, nothing_left):
