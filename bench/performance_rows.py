@@ -26,7 +26,8 @@ MOVED = ("device_put", "gather", "reshard", "x + x")  # curves that are limited 
 def rows_page(table: dict[str, Any], curves: dict[str, Any], gpu: dict[str, Any]) -> dict[str, str]:
     """The page and its pictures, by their paths below docs/."""
     made: dict[str, str] = {}
-    sections = [_head(curves, table), _targets(table), all_results(table)]
+    main, batches = _by_peers(table)
+    sections = [_head(curves, table), _targets(table), all_results(main), _input(batches)]
     for family, (axis, title) in AXES.items():
         found = [curve for curve in curves["curves"] if curve["family"] == family and "ours" in curve["peers"]]
         limits = {curve["name"]: curve for curve in found if curve["name"].startswith("limit")}
@@ -157,8 +158,28 @@ def _values(row: dict[str, Any], peer: str, *, is_rate: bool) -> str:
     return ", ".join(quantity(median, row["unit"]) for median in medians) or "-"
 
 
+def _by_peers(table: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The rows beside JAX and NumPy, and those of the family input, which has other peers."""
+    batches = [row for row in table["rows"] if row["family"] == "input"]
+    others = [row for row in table["rows"] if row["family"] != "input"]
+    return {**table, "rows": others}, {**table, "rows": batches, "peers": ["ours", "grain", "torch"]}
+
+
+def _input(table: dict[str, Any]) -> str:
+    """The section with the rows of the family input."""
+    versions: dict[str, str] = {}
+    for run in table["runs"]:
+        versions |= run["versions"]
+    text = wrapped(
+        "Shuffled batches of 256 samples from files, each decoded by the same function, beside Grain "
+        f"{versions.get('grain', '')} and the DataLoader of torch {versions.get('torch', '')}. Workers are threads "
+        "here and processes in the others. torch makes a list of all indices, so its last two rows have 10^7 samples."
+    )
+    return f"## Input\n\n{text}\n\n{markdown(header_of(table), lines_of_runs(table))}"
+
+
 def all_results(table: dict[str, Any]) -> str:
-    """The section with every row of the bench."""
+    """The section with the rows beside JAX and NumPy."""
     header, rows = header_of(table), lines_of_runs(table)
     notes = "".join(wrapped(f"- {note.removeprefix('* ')}", "  ") + "\n" for note in footnotes_of_runs(table))
     runs = {1: "One run", 2: "Two separate runs, one number for each"}.get(

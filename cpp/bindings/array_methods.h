@@ -13,7 +13,7 @@ namespace artifex_devices::bindings {
 namespace py = pybind11;
 
 /// Binds the interfaces by which other libraries read an Array: buffer protocol, DLPack, copies and pickles.
-void bind_array_interop(py::class_<Array, std::shared_ptr<Array>>& array);
+[[gnu::cold]] void bind_array_interop(py::class_<Array, std::shared_ptr<Array>>& array);
 
 /// `Array.__dlpack__` with the arguments of the Python call.
 py::capsule dlpack_of(const ArrayRef& array, py::handle stream, py::handle max_version, py::handle dl_device,
@@ -27,6 +27,6 @@ py::object value_of(const ArrayRef& array, std::string_view operation, bool is_e
                     std::string_view repair = {});
 
 /// Binds repr, str, describe and _repr_html_.
-void bind_array_repr(py::class_<Array, std::shared_ptr<Array>>& array);
+[[gnu::cold]] void bind_array_repr(py::class_<Array, std::shared_ptr<Array>>& array);
 
 }  // namespace artifex_devices::bindings

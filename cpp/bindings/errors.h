@@ -18,7 +18,7 @@ class OverflowError : public Error {  // OverflowError
 };
 
 /// Creates the exception classes and registers the translator of core errors.
-void bind_errors(py::module_& module);
+[[gnu::cold]] void bind_errors(py::module_& module);
 
 /// Sets the Python error of the C++ exception being handled. The exception that a signal handler raised stays set.
 void set_error_of_exception() noexcept;

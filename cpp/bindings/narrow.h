@@ -21,6 +21,6 @@ void narrow_leaf(Leaf& leaf, py::handle original, std::string_view operation, co
 /// Whether data of `dtype` must be narrowed in the calling context.
 inline bool must_narrow(DType dtype) { return scopes_matter() && narrow_dtype(dtype) != dtype && !x64_enabled(); }
 
-void bind_narrow(py::module_& module);
+[[gnu::cold]] void bind_narrow(py::module_& module);
 
 }  // namespace artifex_devices::bindings

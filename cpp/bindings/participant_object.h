@@ -39,6 +39,6 @@ py::object participant_here();
 /// Records where a body called a collective.
 void note_call(ParticipantObject& me, PyObject* frame);
 
-void bind_participant(py::module_& module);
+[[gnu::cold]] void bind_participant(py::module_& module);
 
 }  // namespace artifex_devices::bindings

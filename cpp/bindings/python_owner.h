@@ -33,6 +33,6 @@ inline void release_dropped_owners() noexcept {
 }
 
 /// Makes a forked child release owners queued before the fork. Called once, at import.
-void bind_python_owners(py::module_& module);
+[[gnu::cold]] void bind_python_owners(py::module_& module);
 
 }  // namespace artifex_devices::bindings

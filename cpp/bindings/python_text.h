@@ -23,6 +23,6 @@ py::str text_of_bytes(std::string_view bytes);
 /// Returns None if the text is empty.
 py::object text_or_none(std::string_view bytes);
 
-void bind_safe_repr(py::module_& module);
+[[gnu::cold]] void bind_safe_repr(py::module_& module);
 
 }  // namespace artifex_devices::bindings

@@ -55,7 +55,7 @@ inline Participants& participants_of(PyObject* self) { return *reinterpret_cast<
 PyObject* switch_to(Participants& participants, FiberId fiber);
 
 /// Binds the functions that collectives in bodies call.
-void bind_scheduler_calls(py::module_& module);
-void bind_scheduler(py::module_& module);
+[[gnu::cold]] void bind_scheduler_calls(py::module_& module);
+[[gnu::cold]] void bind_scheduler(py::module_& module);
 
 }  // namespace artifex_devices::bindings

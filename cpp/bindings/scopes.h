@@ -57,6 +57,6 @@ void check_platforms();
 /// Throws Unavailable if jax_platform_name, the platform of calls that name none, is not available.
 void check_preferred_platform();
 
-void bind_scopes(py::module_& module);
+[[gnu::cold]] void bind_scopes(py::module_& module);
 
 }  // namespace artifex_devices::bindings

@@ -63,6 +63,6 @@ std::shared_ptr<T> unconst(std::shared_ptr<const T> pointer) {
   return std::const_pointer_cast<T>(std::move(pointer));
 }
 
-void bind_world(py::module_& module);
+[[gnu::cold]] void bind_world(py::module_& module);
 
 }  // namespace artifex_devices::bindings

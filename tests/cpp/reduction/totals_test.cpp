@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(OfEachIsa, TotalsTest, testing::ValuesIn([] {
                            for (const Isa isa : supported_isas()) names.emplace_back(to_string(isa));
                            return names;
                          }()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& each) { return each.param; });
 
 }  // namespace
 }  // namespace artifex_devices
