@@ -24,6 +24,7 @@ CORE = "cpp/artifex_devices"
 PLANNER = "cpp/artifex_planner"
 PLANNER_DEPENDS = "sharding"  # it uses this room of the runtime, and those that the room reaches
 BINDINGS = "cpp/bindings"
+BELOW_PYBIND = ("pybind.h", "gil.h")  # the others include pybind.h, which has the casts of shared objects
 NUMPY_BINDINGS = ("bind_data.cpp", "numpy_bridge.cpp", "planner/bind_reshard.cpp")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 LAYER = re.compile(r"^[ \t]*artifex_layer\(([^)]*)\)", re.MULTILINE)
@@ -62,6 +63,12 @@ CONFINED = (
         lambda header: header == "Python.h" or header.startswith("pybind11/"),
         lambda path: path.parts[:2] == ("cpp", "bindings"),
         f"{BINDINGS}: the core builds without Python",
+    ),
+    Confined(
+        "pybind11",
+        lambda header: header == "pybind11/pybind11.h",
+        lambda path: path.parts[:2] != ("cpp", "bindings") or path.parts[2] in ("planner", *BELOW_PYBIND),
+        f"{BINDINGS}/pybind.h, which has the casts of shared objects; include that",
     ),
     Confined(
         "NumPy",

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 #include <string_view>
 
 #include "artifex_devices/array/array.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

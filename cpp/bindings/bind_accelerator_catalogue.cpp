@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/cluster/accelerator_catalogue.h"
 #include "bindings.h"
 #include "class_members.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/cluster/capabilities.h"
 #include "bindings.h"
 #include "class_members.h"
 #include "gil.h"
+#include "pybind.h"
 #include "python_text.h"
 
 namespace artifex_devices::bindings {

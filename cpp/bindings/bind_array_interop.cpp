@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 
 #include "array_methods.h"
 #include "artifex_devices/base/throw_error.h"
@@ -9,6 +8,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 #include "python_arguments.h"
 #include "python_modules.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "narrow.h"
 #include "numpy_bridge.h"
 #include "page_lock_warning.h"
+#include "pybind.h"
 #include "python_text.h"
 
 namespace artifex_devices::bindings {

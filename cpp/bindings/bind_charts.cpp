@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <tuple>
@@ -7,6 +6,7 @@
 #include "artifex_devices/render/bar_charts.h"
 #include "bindings.h"
 #include "gil.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 namespace {

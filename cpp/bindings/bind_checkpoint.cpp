@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of checkpoints, for artifex_devices.checkpoint.
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -24,6 +23,7 @@
 #include "fast_path.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "cpython_calls.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 #include "python_arguments.h"
 #include "python_modules.h"
 #include "python_text.h"

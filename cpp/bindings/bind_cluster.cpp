@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "bindings.h"
 #include "class_members.h"
 #include "cpython_calls.h"
+#include "pybind.h"
 #include "python_modules.h"
 #include "world.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Primitives of collectives under shard_map: arithmetic over members' blocks, memory for results, and Arrays from the
 // results of bodies.
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/array/array.h"
@@ -16,6 +15,7 @@
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "page_lock_warning.h"
+#include "pybind.h"
 #include "python_owner.h"
 #include "world.h"
 

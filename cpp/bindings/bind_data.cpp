@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
@@ -12,6 +11,7 @@
 #include "class_members.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 #include "python_modules.h"
 #include "recent_cache.h"
 #include "value_slots.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/device/device_list.h"
 #include "bindings.h"
 #include "class_members.h"
+#include "pybind.h"
 #include "python_modules.h"
 #include "python_text.h"
 #include "world.h"

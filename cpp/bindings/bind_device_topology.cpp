@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/base/throw_error.h"
@@ -8,6 +7,7 @@
 #include "bindings.h"
 #include "class_members.h"
 #include "gil.h"
+#include "pybind.h"
 #include "python_arguments.h"
 #include "python_modules.h"
 #include "world.h"

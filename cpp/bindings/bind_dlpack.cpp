@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/critical_section.h>
-#include <pybind11/pybind11.h>
 
 #include <array>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "artifex_devices/transfer/place.h"
 #include "bindings.h"
 #include "gil.h"
+#include "pybind.h"
 #include "python_owner.h"
 #include "python_text.h"
 #include "world.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact sums, for results that have the same bits on any mesh.
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <cstring>
@@ -17,6 +16,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of the last operations of each process of a job, for artifex_devices.distributed.
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <memory>
@@ -16,6 +15,7 @@
 #include "fast_path.h"
 #include "flight_group.h"
 #include "gil.h"
+#include "pybind.h"
 #include "python_text.h"
 
 namespace artifex_devices::bindings {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <map>
@@ -9,6 +8,7 @@
 #include "artifex_devices/hlo/program_text.h"
 #include "bindings.h"
 #include "gil.h"
+#include "pybind.h"
 #include "python_text.h"
 
 namespace artifex_devices::bindings {

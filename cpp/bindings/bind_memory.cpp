@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory: one device's view of one kind of memory; windows and profiles of memory; how a client allocates it.
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <atomic>
@@ -14,6 +13,7 @@
 #include "bindings.h"
 #include "class_members.h"
 #include "page_lock_warning.h"
+#include "pybind.h"
 #include "python_arguments.h"
 #include "python_modules.h"
 #include "python_owner.h"

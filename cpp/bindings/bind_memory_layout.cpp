@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // XLA's Layout and PjRtLayout: the order of elements in memory.
-#include <pybind11/pybind11.h>
 
 #include "artifex_devices/array/array.h"
 #include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
 #include "class_members.h"
+#include "pybind.h"
 #include "python_arguments.h"
 #include "python_modules.h"
 #include "python_text.h"

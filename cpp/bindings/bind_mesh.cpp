@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/base/throw_error.h"
@@ -12,6 +11,7 @@
 #include "mesh_arguments.h"
 #include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 #include "python_modules.h"
 #include "python_text.h"
 #include "value_slots.h"

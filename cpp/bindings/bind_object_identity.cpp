@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparison of containers by the identity of their elements, for artifex_devices.testing.
 #include <pybind11/critical_section.h>
-#include <pybind11/pybind11.h>
 
 #include "artifex_devices/base/throw_error.h"
 #include "bindings.h"
 #include "cpython_calls.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 namespace {

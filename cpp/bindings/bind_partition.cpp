@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pybind11/gil_safe_call_once.h>
 #include <pybind11/native_enum.h>
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "mesh_arguments.h"
 #include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 #include "python_text.h"
 #include "value_slots.h"
 

@@ -13,7 +13,6 @@
 #include "artifex_devices/topology/gpu_share.h"
 #include "bindings.h"
 #include "errors.h"
-#include "interned_casters.h"
 
 namespace artifex_devices::bindings {
 namespace {

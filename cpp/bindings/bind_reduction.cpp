@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Totals of ndarrays over dimensions.
-#include <pybind11/pybind11.h>
 
 #include "artifex_devices/reduction/totals.h"
 #include "artifex_devices/transfer/brief_copy.h"
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "artifex_devices/measure/measured_rates.h"
 #include "bindings.h"
 #include "gil.h"
+#include "pybind.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <map>
@@ -21,6 +20,7 @@
 #include "mesh_arguments.h"
 #include "mesh_fast_paths.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 #include "python_arguments.h"
 #include "python_modules.h"
 #include "python_text.h"

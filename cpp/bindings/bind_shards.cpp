@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Primitives of operations on Arrays: shards as ndarrays, Arrays to write, changes of shape, and parallel work.
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -23,6 +22,7 @@
 #include "gil.h"
 #include "numpy_bridge.h"
 #include "page_lock_warning.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 namespace {

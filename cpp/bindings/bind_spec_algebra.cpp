@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operations on Arrays do to shardings (partition/spec_algebra.h), for the Python code that computes the results.
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/array/array.h"
@@ -8,6 +7,7 @@
 #include "artifex_devices/sharding/named_sharding.h"
 #include "bindings.h"
 #include "mesh_arguments.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 namespace {

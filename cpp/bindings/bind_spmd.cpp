@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "class_members.h"
 #include "gil.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 #include "scheduler.h"
 
 namespace artifex_devices::bindings {

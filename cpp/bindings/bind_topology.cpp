@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "artifex_devices/topology/cgroup.h"
@@ -14,6 +13,7 @@
 #include "class_members.h"
 #include "errors.h"
 #include "gil.h"
+#include "pybind.h"
 #include "python_arguments.h"
 #include "python_text.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces of what programs do over time, for artifex_devices.profiler.
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "bindings.h"
 #include "class_members.h"
 #include "gil.h"
+#include "pybind.h"
 #include "world.h"
 
 namespace artifex_devices::bindings {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <limits>
@@ -18,6 +17,7 @@
 #include "narrow.h"
 #include "numpy_bridge.h"
 #include "page_lock_warning.h"
+#include "pybind.h"
 #include "python_modules.h"
 #include "python_owner.h"
 #include "python_text.h"

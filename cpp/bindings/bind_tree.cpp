@@ -4,7 +4,6 @@
 // tuples (type, data, children).
 #include <fmt/format.h>
 #include <pybind11/critical_section.h>
-#include <pybind11/pybind11.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "bindings.h"
+#include "pybind.h"
 #include "python_text.h"
 #include "recent_cache.h"
 #include "tree_node.h"

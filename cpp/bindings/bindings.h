@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include "artifex_devices/base/id.h"
+#include "pybind.h"
 
 // Ids become integers by name. pybind11 would compile a conversion of one, and fail when it runs.
 template <class Tag>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <string_view>
+
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <utility>
 
+#include "pybind.h"
 #include "python_modules.h"
 
 namespace artifex_devices::bindings {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <cstring>
 #include <exception>
 
 #include "errors.h"
 #include "gil.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include "artifex_devices/partition/shard_domains.h"
 #include "artifex_devices/sharding/sharding.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <string>
 
 #include "artifex_devices/base/error.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

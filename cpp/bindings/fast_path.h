@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "gil.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "artifex_devices/flight/flight_recorder.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -10,6 +8,7 @@
 
 #include "artifex_devices/base/id.h"
 #include "artifex_devices/collective/combine.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

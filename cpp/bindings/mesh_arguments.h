@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <string_view>
 #include <vector>
 
 #include "artifex_devices/partition/abstract_mesh.h"
 #include "artifex_devices/partition/partition_spec.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include "artifex_devices/sharding/named_sharding.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

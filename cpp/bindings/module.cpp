@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pybind11/pybind11.h>
 
 #include "bindings.h"
 #include "errors.h"
 #include "gil.h"
 #include "narrow.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 #include "python_text.h"
 #include "scopes.h"
 #include "world.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <string>
 
 #include "artifex_devices/base/dtype.h"
 #include "numpy_bridge.h"
+#include "pybind.h"
 #include "scopes.h"
 
 namespace artifex_devices::bindings {

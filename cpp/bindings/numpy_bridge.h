@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 #include <span>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "artifex_devices/array/host_view.h"
 #include "artifex_devices/array/storage.h"
 #include "artifex_devices/base/shape.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <cstdint>
 
 #include "artifex_devices/base/id.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

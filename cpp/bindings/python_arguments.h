@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
 #include <pybind11/typing.h>
 
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "artifex_devices/base/throw_error.h"
 #include "gil.h"
+#include "pybind.h"
 #include "python_text.h"
 
 namespace artifex_devices::bindings {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <atomic>
 #include <memory>
+
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <vector>
 
 #include "artifex_devices/spmd/rendezvous.h"
 #include "artifex_devices/spmd/scheduler.h"
 #include "known_collectives.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <atomic>
 #include <cstdint>
 #include <string_view>
 
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/transfer/transfer_guard.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

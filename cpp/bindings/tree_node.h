@@ -3,12 +3,11 @@
 // levels, and errors of Python's C interface.
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <utility>
 #include <vector>
 
 #include "cpython_calls.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings::trees {
 

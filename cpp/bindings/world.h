@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,7 +8,7 @@
 #include "artifex_devices/device/client.h"
 #include "artifex_devices/device/device_list.h"
 #include "artifex_devices/sharding/sharding.h"
-#include "interned_casters.h"
+#include "pybind.h"
 
 namespace artifex_devices::bindings {
 

@@ -11,6 +11,7 @@ import warnings
 import artifex_devices as ad
 import numpy as np
 import pytest
+from artifex_devices._core import internal
 from artifex_devices.prefetch import prefetch_to_device
 from artifex_devices.testing import assert_same_bits
 from many_threads import THREADS, together
@@ -67,6 +68,20 @@ def test_equal_meshes_made_at_once_are_one_object_and_caches_give_each_thread_wh
             assert len(one(meshes).devices.flat) == 8
             for at in range(8):
                 one([each[at] for each in devices])
+
+
+def test_a_sharding_that_threads_receive_at_once_has_its_value():
+    with ad.simulate(8, all_threads=True):
+        mesh = ad.Mesh(np.array(ad.devices()).reshape(4, 2), ("x", "y"))
+        x = ad.device_put(SMALL, ad.NamedSharding(mesh, ad.P("x")))
+
+    def work(_):
+        for _ in range(2000):
+            sharding = x.sharding  # a new object unless another thread has one: caches keep those of open worlds only
+            assert internal.sharding_with(sharding, (("y",),)).spec == ad.P("y")
+            del sharding
+
+    together(work)
 
 
 def test_a_report_counts_the_transfers_of_all_threads(devices):

@@ -36,7 +36,8 @@ CLEAN = {
     "cpp/artifex_devices/topology/machine.cpp": "#include <hwloc.h>\n",
     "cpp/artifex_devices/device/client.cpp": '#include "artifex_devices/base/shape.h"\n',
     "cpp/artifex_devices/device/cpu/workers.cpp": '#include "artifex_devices/topology/machine.h"\n',
-    "cpp/bindings/gil.cpp": '#include <pybind11/pybind11.h>\n#include "gil.h"\n',
+    "cpp/bindings/pybind.h": "#include <pybind11/pybind11.h>\n",
+    "cpp/bindings/gil.cpp": '#include <pybind11/stl.h>\n#include "gil.h"\n',
     "cpp/bindings/numpy_bridge.cpp": "#include <pybind11/numpy.h>\n",
 }
 
@@ -109,6 +110,13 @@ def test_a_confined_library_is_refused_elsewhere(tmp_path: Path, file: str, incl
 def test_numpy_is_refused_in_other_bindings(tmp_path: Path) -> None:
     assert check(tmp_path, **{"cpp/bindings/gil.cpp": "#  include <pybind11/numpy.h>\n"}) == [
         f"cpp/bindings/gil.cpp:1: includes pybind11/numpy.h; NumPy belongs to {NUMPY_FILES}"
+    ]
+
+
+def test_bindings_have_the_casts_of_shared_objects(tmp_path: Path) -> None:
+    assert check(tmp_path, **{"cpp/bindings/gil.cpp": "#include <pybind11/pybind11.h>\n"}) == [
+        "cpp/bindings/gil.cpp:1: includes pybind11/pybind11.h; "
+        "pybind11 belongs to cpp/bindings/pybind.h, which has the casts of shared objects; include that"
     ]
 
 
