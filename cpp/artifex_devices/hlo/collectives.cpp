@@ -76,12 +76,12 @@ std::optional<Groups> device_groups(std::optional<Groups> groups, const DeviceCo
 
 /// The place of a collective: its own, else that of the instruction around it, else of the value that it sends.
 SourcePlace nearest_place(const Module& module, const Instruction& instruction, int32_t around) {
-  constexpr int kMostSteps = 16;
+  constexpr int kMostValues = 16;
   SourcePlace place = place_of(module, instruction);
   const auto is_empty = [&] { return place.op_name.empty() && place.file.empty(); };
   if (is_empty() && around >= 0) place = place_of(module, module.instructions[static_cast<size_t>(around)]);
   const Instruction* value = &instruction;
-  for (int step = 0; step < kMostSteps && is_empty() && value->operand_count > 0; ++step) {
+  for (int step = 0; step < kMostValues && is_empty() && value->operand_count > 0; ++step) {
     const int32_t operand = module.begin_operands(*value)[0];
     if (operand < 0) break;
     value = &module.instructions[static_cast<size_t>(operand)];
