@@ -30,6 +30,7 @@ BELOW = {
     "how_to/test_your_code": ("test_with_pytest", "test_gpu_code", "test_multihost_code", "audit_in_ci"),
     "learn/debugging": ("../how_to/audit_a_jax_program", "../how_to/audit_a_torch_program"),
     "how_to/when_a_job_hangs": ("read_a_timeline",),
+    "learn/checkpoints": ("../how_to/convert_a_checkpoint", "../how_to/checkpoint_rules"),
     "learn/input": ("batches", "../how_to/torch_and_grain"),
     "learn/batch_size": ("roofline",),
     "learn/planning": (
@@ -43,7 +44,7 @@ BELOW = {
     ),
     "how_to/command_line": ("configuration",),
     "performance": ("performance_rows", "planner_accuracy", "reliability", "compared"),
-    "formats/README": ("checkpoint", "command_line", "flight_record"),
+    "formats/README": ("checkpoint", "other_checkpoints", "command_line", "flight_record"),
     "contributing": (
         "contributing/commands",
         "contributing/which_file",
@@ -79,6 +80,7 @@ WORDS = {
     "learn/input": ("shuffle", "dataset", "packing", "mix"),
     "learn/batch_size": ("batch size",),
     "learn/checkpoints": ("checkpoint", "save", "restore", "resume"),
+    "how_to/convert_a_checkpoint": ("convert", "reshard", "safetensors", "rename"),
     "learn/debugging": ("oom", "out of memory", "memory limit", "debug"),
     "learn/devices": ("how many devices", "number of devices", "device count"),
     "learn/meshes": ("mesh",),

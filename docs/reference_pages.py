@@ -55,7 +55,7 @@ PAGES = (
     Page(
         "arrays", "Arrays", "Array Shard ShapeDtypeStruct typeof live_arrays enable_x64 reproducible", "array_api numpy"
     ),
-    Page("checkpoints", "Checkpoints", "", "checkpoint"),
+    Page("checkpoints", "Checkpoints", "", "checkpoint checkpoint.rules"),
     Page("trees", "Trees of arrays", "", "tree tree_util"),
     Page("spmd", "SPMD programs and collectives", "shard_map smap pmap jit disable_jit", "lax experimental"),
     Page("processes", "Many processes", "", "distributed multihost_utils"),

@@ -28,6 +28,7 @@ from artifex_devices import (
     audit,
     batch_measurement,
     calibration,
+    checkpoint,
     cluster,
     device_manager,
     device_placement,
@@ -122,6 +123,28 @@ def comparisons() -> list[Any]:
     row = audit.ComparedRow("all_gather", "data", 16, None, 1.5e6, 2000000, True, 2.5e-5)
     message = planner.TrainingCollective("send", ("data", "context"), 8, 4096, 12.5, 1e-4)
     return [audit.Comparison("step", (row,)), message]
+
+
+@_value
+def conversions() -> list[Any]:
+    """Rules, a conversion of a checkpoint, what differs, and what metadata says."""
+    rules = checkpoint.rules
+    part = checkpoint.PartMetadata("model.safetensors", (0,), (2,), 8)
+    array = checkpoint.ArrayMetadata((2,), np.dtype(np.float32), "F32", (part,))
+    named = [checkpoint.ArrayDifference("w", "float32 (2,)", "bfloat16 (2,)", 1, 0.5)]
+    named.append(checkpoint.ArrayDifference("v", None, "int8 ()"))
+    return [
+        checkpoint.Comparison("/a", "/b", 1, 4, tuple(named), ("step",), ("note",)),
+        checkpoint.Conversion("/b", "npz", ("arrays.npz",), 8, 0.5, "table"),
+        [
+            rules.split("{layer}.qkv", ["{layer}.q", "{layer}.k"], axis=0, sizes=[8, 4], groups=2),
+            rules.transpose("*.w", (1, 0)),
+            rules.constant("step", (2,), "bfloat16", 1.5),
+            rules.scale("*.w", 0.5),
+            rules.stack("a.{layer}", "a", "layer"),
+        ],
+        checkpoint.CheckpointMetadata("/a", {"w": array}, {"step": 3}, 1),
+    ]
 
 
 @_value

@@ -63,7 +63,7 @@ LAZY = (
 )
 LAZY_LIBRARIES = (
     "array_record", "colorsys", "difflib", "importlib", "itertools", "logging", "matplotlib", "ml_dtypes", "mpi4py",
-    "numpy", "pyarrow", "rich", "threadpoolctl", "torch",
+    "numpy", "pyarrow", "rich", "tensorstore", "threadpoolctl", "torch",
 )  # fmt: skip
 
 # Third-party libraries and the only files that import them.
@@ -81,7 +81,8 @@ LIBRARIES = {
         "command_line/doctor.py",
         "debug.py",
     ),
-    "torch": ("data/torch_loading.py",),
+    "tensorstore": ("checkpoint/readers/orbax_reader.py",),
+    "torch": ("checkpoint/readers/torch_library.py", "data/torch_loading.py"),
     "threadpoolctl": ("_base/blas_threads.py", "doctor/libraries.py", "roofline/measurement.py"),
 }
 
@@ -223,7 +224,7 @@ def check_public_paths(root: Path) -> Iterator[str]:
         )
         if path.stem != "__init__"
     }
-    inner -= {"compat.artifex", "experimental.shard_map"}
+    inner -= {"checkpoint.rules", "compat.artifex", "experimental.shard_map"}
 
     def is_private(path: str) -> bool:
         parts = path.strip(".").split(".")

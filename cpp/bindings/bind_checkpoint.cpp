@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,11 +15,15 @@
 #include "artifex_devices/base/interrupt.h"
 #include "artifex_devices/base/throw_error.h"
 #include "artifex_devices/checkpoint/boxes.h"
+#include "artifex_devices/checkpoint/crc32c.h"
 #include "artifex_devices/checkpoint/folder_lock.h"
+#include "artifex_devices/checkpoint/located_parts.h"
 #include "artifex_devices/checkpoint/read_boxes.h"
 #include "artifex_devices/checkpoint/save_part.h"
 #include "artifex_devices/checkpoint/stored_checkpoint.h"
 #include "artifex_devices/checkpoint/stored_files.h"
+#include "artifex_devices/checkpoint/streamed_boxes.h"
+#include "artifex_devices/checkpoint/streamed_file.h"
 #include "artifex_devices/transfer/place.h"
 #include "bindings.h"
 #include "fast_path.h"
@@ -27,6 +33,8 @@
 
 namespace artifex_devices::bindings {
 namespace {
+
+using Verify = ReadOptions::Verify;
 
 // A part and the ndarrays that it reads.
 struct __attribute__((visibility("hidden"))) HeldPart {
@@ -109,7 +117,7 @@ py::dict arrays_by_name(const StoredCheckpoint& self, const py::type& type) {
   for (size_t i = 0; i < self.arrays.size(); ++i) {
     const StoredArray& array = self.arrays[i];
     rows[py::str(array.name)] =
-        named_tuple(type, py::make_tuple(i, tuple_from_dims(array.shape), dtype_or_none(array), array.type));
+        named_tuple(type, py::make_tuple(tuple_from_dims(array.shape), dtype_or_none(array), array.type, i));
   }
   return rows;
 }
@@ -169,28 +177,70 @@ ReadRequest request_from_python(const StoredCheckpoint& stored, py::handle row, 
   return request;
 }
 
-// Adds part `index` of `count` of each stored array, which is read piece by piece while it is written.
-void add_stored(HeldPart& self, const std::shared_ptr<StoredCheckpoint>& stored, int64_t index, int64_t count) {
-  constexpr std::string_view kOperation = "checkpoint.convert";
-  for (size_t number = 0; number < stored->arrays.size(); ++number) {
-    const ReadRequest request = stored->request(number);
-    const IndexDomain whole{Dims(request.shape.size(), 0), request.shape};
-    self.part.add(number, request.dtype, request.shape, part_of_box(whole, index, count),
-                  [stored, request, kOperation](std::byte* data, const IndexDomain& piece) {
-                    ReadRequest part = request;
-                    part.destinations.push_back({piece, data, row_major_strides(piece.shape, itemsize(part.dtype))});
-                    std::vector<ReadRequest> parts;
-                    parts.push_back(std::move(part));
-                    read_boxes(stored->files, std::move(parts), {kOperation, false});
-                  });
+py::tuple tuple_from_box(const IndexDomain& box) {
+  return py::make_tuple(tuple_from_dims(box.origin), tuple_from_dims(box.shape));
+}
+
+StreamedBoxes streamed_boxes(const py::list& rows, const std::string& operation) {
+  std::vector<StreamedBoxes::Tensor> tensors;
+  for (const py::handle row : rows) {
+    const auto [name, dtype, shape, origin, box_shape] =
+        row.cast<std::tuple<std::string, py::object, py::object, py::object, py::object>>();
+    tensors.push_back(
+        {name,
+         dtype_from_python(dtype, operation),
+         dims_from_python(shape, operation, "shape"),
+         {dims_from_python(origin, operation, "origin"), dims_from_python(box_shape, operation, "shape")}});
   }
+  return StreamedBoxes(std::move(tensors));
 }
 
 int64_t read_into(const StoredCheckpoint& self, const py::list& rows, bool verify, const std::string& operation) {
   std::vector<ReadRequest> requests;
   for (const py::handle row : rows) requests.push_back(request_from_python(self, row, operation));
   const ReleaseGil release;
-  return read_boxes(self.files, std::move(requests), {operation, verify});
+  return read_boxes(self.files, std::move(requests), {operation, verify ? Verify::kPieces : Verify::kNone});
+}
+
+// Reads the box of array `number` that begins at `origin` and has the shape of `destination`, a writable ndarray.
+int64_t read_box(const StoredCheckpoint& self, size_t number, const py::object& destination, const py::object& origin,
+                 bool verify, const std::string& operation) {
+  ReadRequest request = self.request(number);
+  const Leaf leaf = leaf_from_python(destination, operation);
+  const Dims begin = dims_from_python(origin, operation, "origin");
+  bool fits = begin.size() == request.shape.size() && leaf.view.shape.size() == request.shape.size();
+  for (int64_t d = 0; fits && d < begin.size(); ++d) {
+    fits = begin[d] >= 0 && begin[d] <= request.shape[d] - leaf.view.shape[d];
+  }
+  if (!fits || !leaf.view.writable) {
+    throw_error("{}: the box of {} is not in its shape {}, or the ndarray is read-only", operation, request.name,
+                to_string(request.shape));
+  }
+  request.dtype = leaf.view.dtype;
+  request.destinations.push_back(
+      {IndexDomain{begin, leaf.view.shape}, static_cast<std::byte*>(leaf.view.data), leaf.view.byte_strides});
+  const ReleaseGil release;
+  std::vector<ReadRequest> requests;
+  requests.push_back(std::move(request));
+  return read_boxes(self.files, std::move(requests), {operation, verify ? Verify::kPieces : Verify::kContained});
+}
+
+// The checkpoint of parts in files of another format: rows (name, dtype, shape, origin, shape of the box, file, begin).
+std::shared_ptr<StoredCheckpoint> stored_of_parts(std::vector<std::string> paths, const py::list& rows,
+                                                  const std::string& operation) {
+  std::vector<LocatedPart> parts;
+  for (const py::handle row : rows) {
+    const auto [name, dtype, shape, origin, box_shape, file, begin] =
+        row.cast<std::tuple<std::string, py::object, py::object, py::object, py::object, size_t, int64_t>>();
+    parts.push_back({name,
+                     dtype_from_python(dtype, operation),
+                     dims_from_python(shape, operation, "shape"),
+                     {dims_from_python(origin, operation, "origin"), dims_from_python(box_shape, operation, "shape")},
+                     file,
+                     begin});
+  }
+  const ReleaseGil release;
+  return std::make_shared<StoredCheckpoint>(checkpoint_of_parts(std::move(paths), parts, operation));
 }
 
 }  // namespace
@@ -233,7 +283,7 @@ The ndarrays must not change before write() has returned.
       .def(py::init(&open_stored), py::arg("path"), py::arg("operation"),
            "Reads the headers of a folder, of one safetensors file, or of the files of an index.")
       .def("arrays", &arrays_by_name, py::arg("type"),
-           "Returns a dict of name to `type`(number, shape, dtype or None, stored type), for each stored array.")
+           "Returns a dict of name to `type`(shape, dtype or None, stored type, number), for each stored array.")
       .def("describe", &describe, py::arg("array_type"), py::arg("part_type"),
            R"(Returns a dict of name to `array_type`, for each stored array.
 
@@ -247,6 +297,38 @@ parts); `part_type`, of its parts, is one of (file, origin, shape, bytes).
             return py::int_(self.manifest->process_count);
           },
           "Number of processes that saved it; None without checkpoint.json.")
+      .def_static("of_parts", &stored_of_parts, py::arg("paths"), py::arg("parts"), py::arg("operation"),
+                  R"(Returns the checkpoint of row-major parts in files of another format, after checks of their places.
+
+A part is (name, dtype, shape of the array, origin of the box, shape of the box, number of the file, first byte).
+)")
+      .def_property_readonly(
+          "states_boxes",
+          [](const StoredCheckpoint& self) {
+            return std::ranges::any_of(self.tensors,
+                                       [](const StoredTensor& tensor) { return tensor.origin.has_value(); });
+          },
+          "Whether a file states which box of an array a tensor is.")
+      .def_property_readonly(
+          "derived_shapes",
+          [](const StoredCheckpoint& self) {
+            std::vector<std::string> names;
+            for (const StoredArray& array : self.arrays) {
+              if (array.is_shape_derived) names.push_back(array.name);
+            }
+            return names;
+          },
+          "Names of the arrays whose shape no file states.")
+      .def_property_readonly(
+          "without_checksums",
+          [](const StoredCheckpoint& self) {
+            std::set<std::string> names;
+            for (const StoredTensor& tensor : self.tensors) {
+              if (tensor.checksums.empty() && tensor.end > tensor.begin) names.insert(tensor.name);
+            }
+            return std::vector<std::string>(names.begin(), names.end());
+          },
+          "Names of the arrays with elements that have no checksum.")
       .def_property_readonly(
           "values", [](const StoredCheckpoint& self) { return self.manifest ? self.manifest->values : "{}"; },
           "JSON of the Python values.")
@@ -260,9 +342,83 @@ parts); `part_type`, of its parts, is one of (file, origin, shape, bytes).
            R"(Reads stored arrays into Arrays of empty() and ndarrays. Returns the number of bytes read.
 
 `requests` has (number of the stored array, destination) for each.
+)")
+      .def("read_box", &read_box, py::arg("number"), py::arg("destination"), py::arg("origin"), py::arg("verify"),
+           py::arg("operation"),
+           R"(Reads a box of a stored array into an ndarray of the shape of the box. Returns the number of bytes read.
+
+`origin` is the index in the array of the first element of the box. Checksums of the pieces that a contiguous box
+contains are compared; with `verify`, all pieces that the box touches are read completely and compared.
 )");
-  internal.def("add_stored", &add_stored, py::arg("part"), py::arg("stored"), py::arg("index"), py::arg("count"),
-               "Adds part `index` of `count` of each stored array to a SavePart, which reads it while it writes.");
+  internal.def(
+      "crc32c",
+      [](const py::buffer& data, uint32_t before) {
+        const py::buffer_info info = data.request();
+        const ReleaseGil release;
+        return crc32c(info.ptr, static_cast<size_t>(info.size * info.itemsize), before);
+      },
+      py::arg("data"), py::arg("before"), "Returns the CRC-32C of contiguous bytes; `before` is of the bytes before.");
+  py::class_<StreamedFile>(internal, "StreamedFile",
+                           "A new file that is written from its beginning to its end, with checksums.")
+      .def(py::init<const std::string&, const std::string&, int64_t>(), py::arg("path"), py::arg("operation"),
+           py::arg("head_bytes"))
+      .def(
+          "write",
+          [](StreamedFile& self, const py::buffer& data) {
+            const py::buffer_info info = data.request();
+            const ReleaseGil release;
+            self.write(static_cast<const std::byte*>(info.ptr), info.size * info.itemsize);
+          },
+          py::arg("data"), "Appends bytes behind the head.")
+      .def(
+          "finish",
+          [](StreamedFile& self, const std::string& head) {
+            const ReleaseGil release;
+            self.finish(head);
+          },
+          py::arg("head"), "Writes the first bytes, and waits until everything is on storage.")
+      .def_property_readonly("bytes", &StreamedFile::bytes, "Bytes so far, with the head.")
+      .def_property_readonly("checksum", &StreamedFile::checksum, "CRC-32C of the bytes behind the head.");
+  internal.def(
+      "safetensors_type",
+      [](const py::object& dtype) { return row_of(dtype_from_python(dtype, "checkpoint.convert")).safetensors; },
+      py::arg("dtype"), "Returns the type of a dtype in safetensors files; an empty text if the format lacks it.");
+  internal.def(
+      "owned_boxes",
+      [](const ShardingRef& sharding, const py::object& shape, int64_t process) {
+        py::list boxes;
+        const Dims dims = dims_from_python(shape, "checkpoint.convert", "shape");
+        for (const IndexDomain& box : owned_boxes(*sharding, dims, ProcessIndex(process))) {
+          boxes.append(tuple_from_box(box));
+        }
+        return boxes;
+      },
+      py::arg("sharding"), py::arg("shape"), py::arg("process"),
+      "Returns (origin, shape) of the boxes of an array that a process saves.");
+  internal.def(
+      "part_of_box",
+      [](const py::object& shape, int64_t index, int64_t count) -> py::object {
+        const Dims dims = dims_from_python(shape, "checkpoint.convert", "shape");
+        const auto box = part_of_box({Dims(dims.size(), 0), dims}, index, count);
+        return box ? py::object(tuple_from_box(*box)) : py::object(py::none());
+      },
+      py::arg("shape"), py::arg("index"), py::arg("count"),
+      "Returns (origin, shape) of part `index` of `count` of an array, or None for a part without elements.");
+  py::class_<StreamedBoxes>(internal, "StreamedBoxes",
+                            "A file of a checkpoint whose boxes are written one after another, behind their header.")
+      .def(py::init(&streamed_boxes), py::arg("boxes"), py::arg("operation"),
+           "Takes rows (name, dtype, shape of the array, origin of the box, shape of the box).")
+      .def(
+          "add",
+          [](StreamedBoxes& self, const py::buffer& data) {
+            const py::buffer_info info = data.request();
+            const ReleaseGil release;
+            self.add(static_cast<const std::byte*>(info.ptr), info.size * info.itemsize);
+          },
+          py::arg("data"), "Computes checksums of the next bytes of the boxes.")
+      .def(
+          "header", [](const StreamedBoxes& self) { return py::bytes(self.header()); },
+          "Returns the first bytes of the file; their number does not depend on the checksums.");
   internal.def(
       "real_path",
       [](const std::string& path) -> py::object {

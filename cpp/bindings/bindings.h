@@ -21,6 +21,7 @@ namespace py = pybind11;
 [[gnu::cold]] void bind_charts(py::module_& module);
 [[gnu::cold]] void bind_caller_line(py::module_& module);
 [[gnu::cold]] void bind_checkpoint(py::module_& module);
+[[gnu::cold]] void bind_conversion(py::module_& module);
 [[gnu::cold]] void bind_client(py::module_& module);
 [[gnu::cold]] void bind_cluster(py::module_& module);
 [[gnu::cold]] void bind_collective(py::module_& module);

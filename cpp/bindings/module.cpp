@@ -50,6 +50,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, module, pybind11::mod_gil_not_used())
   bind_spec_algebra(module);
   bind_assembly(module);
   bind_checkpoint(module);
+  bind_conversion(module);
   bind_data(module);
   bind_hlo(module);
   bind_transport(module);

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of several ranks of torch.distributed.checkpoint, and ours in several ranks of it.
-
-PyTorch is not in the environment of the other oracles: `.venv-oracle/bin/python -m pip install torch` adds it.
-"""
+"""Checkpoints of several ranks of torch.distributed.checkpoint, and ours in several ranks of it."""
 
 import importlib.util
 import json
@@ -94,3 +91,20 @@ def test_our_processes_restore_what_ranks_of_torch_saved(ranks, ours, tmp_path):
 
     for turn in range(3):
         assert run_processes(lambda turn=turn: restore(turn), ours).results == [len(NAMES)] * ours
+
+
+def test_distcp_files_of_ranks_are_opened_and_restored(tmp_path):
+    folder = tmp_path / "c"
+    run_ranks("save-distcp", 2, folder, tmp_path)
+    assert len(list(folder.glob("*.distcp"))) == 2
+    with checkpoint.open(folder) as reader:
+        assert sorted(reader.names()) == NAMES
+        for name in NAMES:
+            for box in [(), (slice(2, 6), slice(1, 4)), (slice(None), slice(None), slice(2, 4))]:
+                assert np.array_equal(reader.read(name, box), value(name)[box]), (name, box)
+    like = shardings(turn=1)
+    found = checkpoint.restore(folder, like)
+    for name in NAMES:
+        assert found[name].dtype == DTYPES.get(name, np.float32)
+        assert found[name].sharding == like[name]
+        assert np.array_equal(np.asarray(found[name]), value(name)), name

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of PyTorch, over gloo, that saves or loads a checkpoint of DTensors.
 
-python torch_ranks.py save|load RANK COUNT FOLDER FILE    FILE is where the ranks meet
+python torch_ranks.py save|save-distcp|load RANK COUNT FOLDER FILE    FILE is where the ranks meet
 """
 
 import json
@@ -37,9 +37,11 @@ def main(action, rank, count, folder, meeting):
     def value(name):
         return (numbers + len(name)).to(dtypes.get(name, torch.float32))
 
-    if action == "save":
+    if action in ("save", "save-distcp"):
         state = {name: distribute_tensor(value(name), mesh, where) for name, (mesh, where) in placed.items()}
-        writer = dcp.HuggingFaceStorageWriter(folder, save_distributed=True)
+        writer = dcp.FileSystemWriter(folder)
+        if action == "save":
+            writer = dcp.HuggingFaceStorageWriter(folder, save_distributed=True)
         dcp.save({**state, "plain": value("plain")}, storage_writer=writer)
         result = sorted(state)
     else:

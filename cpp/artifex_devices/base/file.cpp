@@ -55,9 +55,11 @@ File File::create(const std::string& path, std::string_view operation) {
   return {path, operation, O_WRONLY | O_CREAT | O_EXCL};
 }
 
-void File::fail(std::string_view what) const {
+void File::fail(std::string_view what, std::string_view operation) const {
   const int code = errno;
-  throw FileError(fmt::format("{}: {}: {}: {}", operation_, printable(path_), what, reason(code)), code);
+  throw FileError(
+      fmt::format("{}: {}: {}: {}", operation.empty() ? operation_ : operation, printable(path_), what, reason(code)),
+      code);
 }
 
 int64_t File::bytes() const {
@@ -66,15 +68,15 @@ int64_t File::bytes() const {
   return status.st_size;
 }
 
-void File::read(void* data, int64_t size, int64_t offset) const {
+void File::read(void* data, int64_t size, int64_t offset, std::string_view operation) const {
   auto* to = static_cast<std::byte*>(data);
   while (size > 0) {
     const ssize_t got = ::pread(fd_, to, static_cast<size_t>(size), offset);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(fmt::format("cannot read {} bytes at {}", size, offset));
+    if (got < 0) fail(fmt::format("cannot read {} bytes at {}", size, offset), operation);
     if (got == 0) {
       throw_error("{}: {} ends at byte {}; expected {} more bytes; the file is truncated, restore another checkpoint",
-                  operation_, printable(path_), offset, size);
+                  operation.empty() ? operation_ : operation, printable(path_), offset, size);
     }
     to += got;
     size -= got;

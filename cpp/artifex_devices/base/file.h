@@ -43,8 +43,9 @@ class File {
 
   const std::string& path() const noexcept { return path_; }
   int64_t bytes() const;
-  /// Reads exactly `size` bytes; the end of the file before them is an InvalidArgument.
-  void read(void* data, int64_t size, int64_t offset) const;
+  /// Reads exactly `size` bytes; the end of the file before them is an InvalidArgument. Errors name `operation`, or the
+  /// operation that opened the file.
+  void read(void* data, int64_t size, int64_t offset, std::string_view operation = {}) const;
   void write(const void* data, int64_t size, int64_t offset) const;
   /// Lets the system start to write these bytes to storage, which shortens the wait of sync(). Errors are left to
   /// sync().
@@ -54,7 +55,7 @@ class File {
 
  private:
   File(std::string path, std::string_view operation, int flags, const Folder* folder = nullptr);
-  [[noreturn]] void fail(std::string_view what) const;
+  [[noreturn]] void fail(std::string_view what, std::string_view operation = {}) const;
 
   std::string path_;
   std::string operation_;

@@ -105,27 +105,16 @@ void read_names(CheckpointFiles& found, const std::vector<std::string>& names, c
   if (!shards.empty()) found.missing_shards = missing_in(shards, *shards.begin() == 0 ? 0 : 1, *shards.rbegin());
 }
 
-/// Throws the error for a folder without safetensors files. It names the format if other programs store models like
-/// this.
+/// Throws the error for a folder without safetensors files. It names the format if PyTorch stores models like this.
 [[noreturn]] void fail_without_files(const std::vector<std::string>& names, const std::string& folder,
                                      std::string_view operation) {
-  const auto find = [&](auto... suffixes) -> const std::string* {
-    const auto found =
-        std::ranges::find_if(names, [&](const std::string& name) { return (name.ends_with(suffixes) || ...); });
-    return found == names.end() ? nullptr : &*found;
-  };
-  if (const std::string* name = find(".distcp")) {
+  for (const std::string_view suffix : {".distcp", ".bin", ".pt", ".pth", ".ckpt", ".bin.index.json"}) {
+    const auto name = std::ranges::find_if(names, [&](const std::string& each) { return each.ends_with(suffix); });
+    if (name == names.end()) continue;
     fail_not_found(
-        "{}: {} is a checkpoint of torch.distributed.checkpoint in its own format, with files such as {}; expected "
-        "safetensors files; convert it with PyTorch: load it, then save it with "
-        "torch.distributed.checkpoint.HuggingFaceStorageWriter",
-        operation, python_repr(folder), python_repr(*name));
-  }
-  if (const std::string* name = find(".bin", ".pt", ".pth", ".ckpt", ".bin.index.json")) {
-    fail_not_found(
-        "{}: {} has files of torch.save, such as {}, and no safetensors files; expected safetensors files; convert "
-        "each with PyTorch: safetensors.torch.save_file(torch.load(FILE, weights_only=True), \"model.safetensors\")",
-        operation, python_repr(folder), python_repr(*name));
+        "{}: {} has files of PyTorch, such as {}, and no safetensors files; expected safetensors files; open it with "
+        "artifex_devices.checkpoint.open({})",
+        operation, python_repr(folder), python_repr(*name), python_repr(folder));
   }
   fail_not_found("{}: {} has neither {} nor safetensors files; expected a checkpoint; correct the path", operation,
                  python_repr(folder), kManifest);

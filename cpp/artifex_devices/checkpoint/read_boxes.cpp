@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <numeric>
+#include <ranges>
 
 #include "artifex_devices/base/file.h"
 #include "artifex_devices/base/interrupt.h"
@@ -79,12 +81,14 @@ class BoxReader {
                    const std::vector<IndexDomain>& regions) {
     if (!files_[stored.file]) files_[stored.file] = stored_files_.open(stored.file, options_.operation);
     const int64_t size = itemsize(request.dtype);
-    if (!options_.verify || stored.tensor->checksums.empty()) {
+    if (options_.verify != ReadOptions::Verify::kPieces || stored.tensor->checksums.empty()) {
+      const bool is_verified = options_.verify == ReadOptions::Verify::kContained && !stored.tensor->checksums.empty();
       for (const IndexDomain& region : regions) {
-        PieceGrid grid(region.shape, size);
-        const int64_t count = grid.count();
-        regions_.push_back({&request, &stored, box, region, std::move(grid), pieces_, {}});
-        pieces_ += count;
+        if (is_verified && is_contiguous(region, box)) {
+          add_contained(request, stored, box, region);
+        } else {
+          add_region(request, stored, box, region);
+        }
       }
       return;
     }
@@ -95,9 +99,61 @@ class BoxReader {
       if (std::ranges::any_of(regions, [&](const IndexDomain& region) { return intersect(region, piece).has_value(); }))
         numbers.push_back(i);
     }
+    add_pieces(request, stored, box, std::move(grid), std::move(numbers));
+  }
+
+  void add_region(const ReadRequest& request, const ReadRequest::Stored& stored, const IndexDomain& box,
+                  const IndexDomain& region) {
+    PieceGrid grid(region.shape, itemsize(request.dtype));
+    const int64_t count = grid.count();
+    regions_.push_back({&request, &stored, box, region, std::move(grid), pieces_, {}});
+    pieces_ += count;
+  }
+
+  void add_pieces(const ReadRequest& request, const ReadRequest::Stored& stored, const IndexDomain& box, PieceGrid grid,
+                  std::vector<int64_t> numbers) {
     const auto count = static_cast<int64_t>(numbers.size());
     regions_.push_back({&request, &stored, box, box, std::move(grid), pieces_, std::move(numbers)});
     pieces_ += count;
+  }
+
+  /// Whether `region` is one run of the elements of `box`.
+  static bool is_contiguous(const IndexDomain& region, const IndexDomain& box) {
+    int64_t d = 0;
+    while (d < box.rank() && region.shape[d] == 1) ++d;
+    for (++d; d < box.rank(); ++d) {
+      if (region.shape[d] != box.shape[d]) return false;
+    }
+    return true;
+  }
+
+  /// Adds the pieces of `box` that a contiguous region contains, to verify, and what is before and after them.
+  void add_contained(const ReadRequest& request, const ReadRequest::Stored& stored, const IndexDomain& box,
+                     const IndexDomain& region) {
+    PieceGrid grid(box.shape, itemsize(request.dtype));
+    const auto first_of = [&](int64_t i) {
+      return i == grid.count() ? box.volume() : row_major_offset(box.shape, grid.piece(i).origin);
+    };
+    Dims place = region.origin;
+    for (int64_t d = 0; d < place.size(); ++d) place[d] -= box.origin[d];
+    const int64_t begin = row_major_offset(box.shape, place);
+    const int64_t end = begin + region.volume();
+    const auto pieces = std::views::iota(int64_t{0}, grid.count());
+    const auto count_if_first = [&](const auto& is_before) {
+      return std::ranges::partition_point(pieces, is_before) - pieces.begin();
+    };
+    const int64_t first = count_if_first([&](int64_t i) { return first_of(i) < begin; });
+    const int64_t last = count_if_first([&](int64_t i) { return first_of(i + 1) <= end; });  // not contained any more
+    if (last <= first) return add_region(request, stored, box, region);
+    if (first_of(first) > begin) {
+      add_region(request, stored, box, *intersect(moved(grid.piece(first - 1), box.origin), region));
+    }
+    if (first_of(last) < end) {
+      add_region(request, stored, box, *intersect(moved(grid.piece(last), box.origin), region));
+    }
+    std::vector<int64_t> numbers(static_cast<size_t>(last - first));
+    std::iota(numbers.begin(), numbers.end(), first);
+    add_pieces(request, stored, box, std::move(grid), std::move(numbers));
   }
 
   static IndexDomain moved(IndexDomain box, const Dims& by) {
@@ -149,7 +205,7 @@ class BoxReader {
     Dims place = piece.origin;
     for (int64_t d = 0; d < place.size(); ++d) place[d] -= region.box.origin[d];
     for (int64_t done = 0; done < bytes; done += run) {
-      file.read(data + done, run, tensor.begin + row_major_offset(region.box.shape, place) * size);
+      file.read(data + done, run, tensor.begin + row_major_offset(region.box.shape, place) * size, options_.operation);
       for (int64_t d = outer - 1; d >= 0; --d) {  // the next run
         if (++place[d] < piece.origin[d] - region.box.origin[d] + piece.shape[d]) break;
         place[d] = piece.origin[d] - region.box.origin[d];

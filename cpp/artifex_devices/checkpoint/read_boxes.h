@@ -27,9 +27,14 @@ struct ReadRequest {
 };
 
 struct ReadOptions {
+  /// Which checksums to compare, where a file has them.
+  enum class Verify {
+    kNone,
+    kContained,  // of the pieces that a contiguous part of a stored box contains: no other bytes are read
+    kPieces,     // of the pieces of which something is read; they are then read completely
+  };
   std::string_view operation;
-  /// Whether to compare the checksums of pieces that have one. Such pieces are then read completely.
-  bool verify = false;
+  Verify verify = Verify::kNone;
 };
 
 /// Fills the destinations with exactly the bytes that they need, by positional reads of large pieces on the workers,

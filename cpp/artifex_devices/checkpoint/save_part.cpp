@@ -109,7 +109,6 @@ class SavePart::Writer {
       if (common && *common == piece && source.has_run(piece, size)) return write(source.at(piece.origin));
     }
     const PieceBuffers::Buffer buffer(buffers_);
-    if (entry.load) entry.load(buffer.data(), piece);
     for (const BoxMemory& source : entry.sources) {
       if (const auto common = intersect(source.box, piece)) copy_from_box(buffer.data(), piece, source, *common, size);
     }
@@ -149,15 +148,6 @@ void SavePart::add(size_t leaf, const HostView& view) {
   BoxMemory source{box, static_cast<std::byte*>(view.data), view.byte_strides};
   entries_.push_back({leaf, view.dtype, view.shape, {box}, {std::move(source)}});
   bytes_ += view.nbytes();
-}
-
-void SavePart::add(size_t leaf, DType dtype, Dims shape, std::optional<IndexDomain> box, Load load) {
-  std::vector<IndexDomain> boxes;
-  if (box && box->volume() > 0) {
-    bytes_ += box->volume() * itemsize(dtype);
-    boxes.push_back(std::move(*box));
-  }
-  entries_.push_back({leaf, dtype, std::move(shape), std::move(boxes), {}, std::move(load)});
 }
 
 void SavePart::write(const std::string& folder, const std::vector<std::string>& names, ProcessIndex process) {

@@ -3,8 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +28,6 @@ class SavePart {
   /// Adds a complete host array. The caller keeps its memory alive and does not change it.
   void add(size_t leaf, const HostView& view);
 
-  /// Adds a box of an array, if any. `load` reads it into dense memory, piece by piece, on workers.
-  using Load = std::function<void(std::byte* data, const IndexDomain& piece)>;
-  void add(size_t leaf, DType dtype, Dims shape, std::optional<IndexDomain> box, Load load);
-
   int64_t bytes() const noexcept { return bytes_; }
   int64_t bytes_written() const noexcept { return bytes_written_.load(std::memory_order_relaxed); }
 
@@ -54,7 +48,6 @@ class SavePart {
     Dims shape;
     std::vector<IndexDomain> boxes;
     std::vector<BoxMemory> sources;
-    Load load = nullptr;  // instead of the sources
   };
   class Writer;
 

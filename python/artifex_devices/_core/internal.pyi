@@ -10,6 +10,7 @@ import typing
 
 import artifex_devices._base.leaf_types
 import numpy.typing
+import typing_extensions
 from artifex_devices._core import (
     Array,
     AxisType,
@@ -35,6 +36,8 @@ __all__: list[str] = [
     "UNCONSTRAINED",
     "Backend",
     "Chain",
+    "ConversionPart",
+    "ConversionPlan",
     "FlightEvent",
     "FlightGroup",
     "FlightRecord",
@@ -52,12 +55,13 @@ __all__: list[str] = [
     "SharedChannels",
     "SharedMeetingPoint",
     "StoredCheckpoint",
+    "StreamedBoxes",
+    "StreamedFile",
     "TraceRecording",
     "TransferRecording",
     "Unconstrained",
     "WorldScope",
     "abandon_scope",
-    "add_stored",
     "adopt",
     "all_reduce",
     "allocate_and_free",
@@ -99,6 +103,7 @@ __all__: list[str] = [
     "copy_to_host",
     "copy_views",
     "covers",
+    "crc32c",
     "create_channels",
     "creation_line",
     "cuda_backend",
@@ -139,6 +144,7 @@ __all__: list[str] = [
     "host_result",
     "host_value",
     "hybrid_mesh_order",
+    "inverse_rules",
     "is_constant",
     "is_on_cuda",
     "is_same_meeting",
@@ -156,6 +162,7 @@ __all__: list[str] = [
     "make_cluster",
     "make_mesh",
     "make_shared_client",
+    "matching_names",
     "measure_gemm",
     "measure_streams",
     "measured_scope",
@@ -167,7 +174,9 @@ __all__: list[str] = [
     "named_sharding_from_pickle",
     "narrowed",
     "new_scheduler",
+    "owned_boxes",
     "parse_world",
+    "part_of_box",
     "placed_mesh_svg",
     "plan_cpu_shares",
     "plan_gpu_shares",
@@ -187,8 +196,11 @@ __all__: list[str] = [
     "release_dropped_owners",
     "reshape_spec",
     "reshard_bytes",
+    "rule_dtype",
+    "rule_text",
     "run_parallel",
     "safe_repr",
+    "safetensors_type",
     "schedule_svg",
     "scoped_option",
     "select",
@@ -376,6 +388,14 @@ class StoredCheckpoint:
     The headers of all files of a checkpoint.
     """
 
+    @staticmethod
+    def of_parts(paths: collections.abc.Sequence[str], parts: list[typing.Any], operation: str) -> StoredCheckpoint:
+        """
+        Returns the checkpoint of row-major parts in files of another format, after checks of their places.
+
+        A part is (name, dtype, shape of the array, origin of the box, shape of the box, number of the file, first byte).
+        """
+
     def __init__(self, path: str, operation: str) -> None:
         """
         Reads the headers of a folder, of one safetensors file, or of the files of an index.
@@ -383,7 +403,7 @@ class StoredCheckpoint:
 
     def arrays(self, type: type[typing.Any]) -> dict[str, typing.Any]:
         """
-        Returns a dict of name to `type`(number, shape, dtype or None, stored type), for each stored array.
+        Returns a dict of name to `type`(shape, dtype or None, stored type, number), for each stored array.
         """
 
     def describe(self, array_type: type[typing.Any], part_type: type[typing.Any]) -> dict[str, typing.Any]:
@@ -401,10 +421,24 @@ class StoredCheckpoint:
         `requests` has (number of the stored array, destination) for each.
         """
 
+    def read_box(self, number: int, destination: typing.Any, origin: typing.Any, verify: bool, operation: str) -> int:
+        """
+        Reads a box of a stored array into an ndarray of the shape of the box. Returns the number of bytes read.
+
+        `origin` is the index in the array of the first element of the box. Checksums of the pieces that a contiguous box
+        contains are compared; with `verify`, all pieces that the box touches are read completely and compared.
+        """
+
     @property
     def bytes_read(self) -> int:
         """
         Bytes that were read into arrays so far.
+        """
+
+    @property
+    def derived_shapes(self) -> list[str]:
+        """
+        Names of the arrays whose shape no file states.
         """
 
     @property
@@ -420,9 +454,69 @@ class StoredCheckpoint:
         """
 
     @property
+    def states_boxes(self) -> bool:
+        """
+        Whether a file states which box of an array a tensor is.
+        """
+
+    @property
     def values(self) -> str:
         """
         JSON of the Python values.
+        """
+
+    @property
+    def without_checksums(self) -> list[str]:
+        """
+        Names of the arrays with elements that have no checksum.
+        """
+
+class StreamedFile:
+    """
+    A new file that is written from its beginning to its end, with checksums.
+    """
+
+    def __init__(self, path: str, operation: str, head_bytes: int) -> None: ...
+    def finish(self, head: str) -> None:
+        """
+        Writes the first bytes, and waits until everything is on storage.
+        """
+
+    def write(self, data: typing_extensions.Buffer) -> None:
+        """
+        Appends bytes behind the head.
+        """
+
+    @property
+    def bytes(self) -> int:
+        """
+        Bytes so far, with the head.
+        """
+
+    @property
+    def checksum(self) -> int:
+        """
+        CRC-32C of the bytes behind the head.
+        """
+
+class StreamedBoxes:
+    """
+    A file of a checkpoint whose boxes are written one after another, behind their header.
+    """
+
+    def __init__(self, boxes: list[typing.Any], operation: str) -> None:
+        """
+        Takes rows (name, dtype, shape of the array, origin of the box, shape of the box).
+        """
+
+    def add(self, data: typing_extensions.Buffer) -> None:
+        """
+        Computes checksums of the next bytes of the boxes.
+        """
+
+    def header(self) -> bytes:
+        """
+        Returns the first bytes of the file; their number does not depend on the checksums.
         """
 
 class FolderLock:
@@ -456,6 +550,103 @@ class FolderLock:
     def is_held(self) -> bool:
         """
         Whether a folder is locked.
+        """
+
+class ConversionPart:
+    """
+    What a box of a source contributes to a box of a target.
+    """
+
+    def copy(self, source: typing.Any, target: typing.Any) -> None:
+        """
+        Copies elements between dense row-major ndarrays of both boxes, permutes axes and changes values.
+
+        Drops the GIL. `source` is None for a constant. Bits are kept where no rule changes values.
+        """
+
+    @property
+    def is_identity(self) -> bool:
+        """
+        Whether both boxes have the same bytes, so that the target is the source, reshaped.
+        """
+
+class ConversionPlan:
+    """
+    A conversion before a byte is read: each target array as boxes of sources.
+    """
+
+    def __init__(
+        self,
+        operation: str,
+        sources: list[typing.Any],
+        rules: list[typing.Any],
+        floats: typing.Any,
+        like: list[typing.Any] | None,
+        allow_missing: collections.abc.Sequence[str],
+        allow_extra: collections.abc.Sequence[str],
+    ) -> None:
+        """
+        Applies the fields of rules to rows (name, shape, dtype) and compares the result with rows `like`.
+
+        Arrays of floating-point numbers are then cast to `floats`, unless it is None.
+        """
+
+    def itemsize(self, target: int) -> int:
+        """
+        Returns the largest number of bytes of an element of a target array and its sources.
+        """
+
+    def memory_bytes(self, workers: int) -> int:
+        """
+        Returns the largest number of bytes that the pieces of so many workers take.
+        """
+
+    def parts(self, target: int, origin: typing.Any, shape: collections.abc.Sequence[int]) -> list[typing.Any]:
+        """
+        Returns what to read and copy for a box of a target array, by the array's number.
+
+        Each is (name of the source or None for a constant, origin and shape of a box of the source, ConversionPart). Together they
+        write each element of the box once.
+        """
+
+    def targets(self) -> list[typing.Any]:
+        """
+        Returns a row (name, shape, dtype) for each target array.
+        """
+
+    def text(self, workers: int) -> str:
+        """
+        Returns the table of a dry run.
+        """
+
+    @property
+    def bytes_read(self) -> int:
+        """
+        Bytes of all boxes in the sources.
+        """
+
+    @property
+    def bytes_written(self) -> int:
+        """
+        Bytes of all target arrays.
+        """
+
+    @property
+    def extra(self) -> list[str]:
+        """
+        Names that `like` lacks.
+        """
+
+    @property
+    def missing(self) -> list[str]:
+        """
+        Names in `like` without a source.
+        """
+
+    @property
+    def unread(self) -> list[str]:
+        """
+        Names of sources that no target reads.
         """
 
 class ProcessMap:
@@ -941,11 +1132,6 @@ def abandon_scope(owner: object) -> None:
     Skips the scopes of this owner from now on, in all contexts.
     """
 
-def add_stored(part: SavePart, stored: StoredCheckpoint, index: int, count: int) -> None:
-    """
-    Adds part `index` of `count` of each stored array to a SavePart, which reads it while it writes.
-    """
-
 def adopt(
     shape: collections.abc.Sequence[int],
     dtype: numpy.typing.DTypeLike,
@@ -1190,6 +1376,11 @@ def covers(held: Sharding, wanted: Sharding, shape: collections.abc.Sequence[int
     Both shardings have the same devices in the same order.
     """
 
+def crc32c(data: typing_extensions.Buffer, before: int) -> int:
+    """
+    Returns the CRC-32C of contiguous bytes; `before` is of the bytes before.
+    """
+
 def create_channels(count: int) -> int:
     """
     Creates a memory file for the messages of one of `count` processes of a host. Returns its descriptor. The caller must close it.
@@ -1413,6 +1604,11 @@ def hybrid_mesh_order(
     Returns the position of the device at each place of a mesh over several granules, as an int64 ndarray.
     """
 
+def inverse_rules(rules: list[typing.Any]) -> list[typing.Any]:
+    """
+    Returns the fields of the rules that undo rules.
+    """
+
 def is_constant(array: numpy.typing.NDArray[typing.Any]) -> bool:
     """
     Returns whether an ndarray is a view of the library's memory, and neither it nor its bases can be written.
@@ -1582,6 +1778,13 @@ def make_shared_client(
     Creates the client of one process of several; one process may create any number of clients.
     """
 
+def matching_names(
+    patterns: collections.abc.Sequence[str], names: collections.abc.Sequence[str], operation: str
+) -> list[str]:
+    """
+    Returns the names that a pattern matches.
+    """
+
 def measure_gemm(
     device: Device | None, isa: str, dtype: str, seconds: float, window_seconds: float
 ) -> artifex_devices._base.leaf_types.Record:
@@ -1655,12 +1858,22 @@ def new_scheduler(
     Creates the scheduler of a session's participants, with their payloads and results by position, `pending` without a result.
     """
 
+def owned_boxes(sharding: Sharding, shape: collections.abc.Sequence[int], process: int) -> list[typing.Any]:
+    """
+    Returns (origin, shape) of the boxes of an array that a process saves.
+    """
+
 def parse_world(text: str) -> tuple[Machine, int | None, str | None]:
     """
     Parses the text of a world.
 
     Returns:
         (Machine, or None for this machine; number of devices, or None; name of the GPUs, or None).
+    """
+
+def part_of_box(shape: collections.abc.Sequence[int], index: int, count: int) -> typing.Any:
+    """
+    Returns (origin, shape) of part `index` of `count` of an array, or None for a part without elements.
     """
 
 def placed_mesh_svg(
@@ -1761,6 +1974,16 @@ def reshard_bytes(
     Returns the bytes that devices must receive: bytes_in (in all), most_bytes_in (largest of one device), devices_that_receive.
     """
 
+def rule_dtype(dtype: typing.Any, operation: str) -> typing.Any:
+    """
+    Returns the dtype of any argument of np.dtype(), also for "bfloat16".
+    """
+
+def rule_text(fields: dict[str, typing.Any]) -> str:
+    """
+    Returns the call that creates a rule; ValueError for members that cannot be right.
+    """
+
 def run_parallel(tasks: list[collections.abc.Callable[[], typing.Any]]) -> None:
     """
     Calls each task once, on threads of the library and the calling thread. Raises the first exception.
@@ -1769,6 +1992,11 @@ def run_parallel(tasks: list[collections.abc.Callable[[], typing.Any]]) -> None:
 def safe_repr(object: typing.Any) -> str:
     """
     Returns the repr of an object for messages: shortened if it is long, replaced if it raises.
+    """
+
+def safetensors_type(dtype: typing.Any) -> str:
+    """
+    Returns the type of a dtype in safetensors files; an empty text if the format lacks it.
     """
 
 def schedule_svg(

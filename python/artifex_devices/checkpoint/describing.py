@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from artifex_devices._base.checks import check_bool
 from artifex_devices._base.public_path import public
 from artifex_devices._base.text import bytes_text, printable, table_lines
+from artifex_devices.checkpoint.detecting import candidates
 from artifex_devices.checkpoint.folders import StrPath, check_path
-from artifex_devices.checkpoint.manifest import Value
+from artifex_devices.checkpoint.links import check_links
+from artifex_devices.checkpoint.manifest import Value, value_text
 from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.stored import PartMetadata, Stored
+
+_OPERATION = "checkpoint.metadata"
 
 
 @public("artifex_devices.checkpoint")
@@ -80,7 +85,7 @@ class CheckpointMetadata:
             for name, array in self.arrays.items()
         }
         values = {
-            name: {"type": type(value).__name__, "value": _text(value, str)} for name, value in self.values.items()
+            name: {"type": type(value).__name__, "value": value_text(value, str)} for name, value in self.values.items()
         }
         document = {"path": self.path, "process_count": self.process_count, "nbytes": self.nbytes}
         return json.dumps({**document, "arrays": arrays, "values": values}, indent=2)
@@ -93,7 +98,7 @@ class CheckpointMetadata:
             parts = str(len(array.parts))
             rows.append((printable(name), printable(dtype), str(array.shape), parts, bytes_text(array.nbytes)))
         for name, value in self.values.items():
-            rows.append((printable(name), type(value).__name__, _text(value, repr)[:40], "", ""))
+            rows.append((printable(name), type(value).__name__, value_text(value, repr)[:40], "", ""))
         files = len({part.file for array in self.arrays.values() for part in array.parts})
         total = f"{len(self.arrays)} arrays, {bytes_text(self.nbytes)} in {files} files"
         derived = [name for name, array in self.arrays.items() if array.shape_is_derived]
@@ -101,15 +106,17 @@ class CheckpointMetadata:
         return "\n".join([printable(self.path), *table_lines(rows), *note, total])
 
 
-def metadata(path: StrPath) -> CheckpointMetadata:
+def metadata(path: StrPath, *, follow_links: bool = False) -> CheckpointMetadata:
     """Returns the contents of a checkpoint: names, shapes, dtypes, stored parts and bytes. No device is used.
 
     Args:
         path: Folder of the checkpoint, one safetensors file, or an index of safetensors files.
+        follow_links: Whether files may be links that leave the folder, as in `checkpoint.open`.
 
     Raises:
         FileNotFoundError: `path` has no checkpoint, or an index names a file that is not there.
-        ValueError: It is damaged or not complete, or several files do not say that they belong together.
+        ValueError: It is damaged or not complete; several files do not say that they belong together; a link leaves
+            the folder.
 
     Example:
         >>> import tempfile
@@ -121,15 +128,14 @@ def metadata(path: StrPath) -> CheckpointMetadata:
         >>> found.arrays["w"].shape, found.arrays["w"].nbytes, found.values["step"]
         ((8, 2), 64, 10)
     """
-    stored = Stored("checkpoint.metadata", check_path("checkpoint.metadata", "path", path))
+    check_bool(_OPERATION, "follow_links", follow_links)
+    name = check_path(_OPERATION, "path", path)
+    if not follow_links:
+        check_links(
+            _OPERATION, name, [file for each in candidates(name) if each.family == "stored" for file in each.files]
+        )
+    stored = Stored(_OPERATION, name)
     arrays: dict[str, ArrayMetadata] = stored.files.describe(ArrayMetadata, PartMetadata)
     return CheckpointMetadata(
         stored.path, MappingProxyType(arrays), MappingProxyType(stored.values), stored.process_count
     )
-
-
-def _text(value: Any, write: Callable[[Any], str]) -> str:
-    try:
-        return write(value)
-    except ValueError:
-        return hex(value)  # an int with more digits than Python writes in decimal

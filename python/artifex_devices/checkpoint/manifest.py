@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -97,6 +97,14 @@ def paths_of(operation: str, path: str, text: str) -> dict[str, Path]:
         return found
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise damaged(operation, path, "path", error) from None
+
+
+def value_text(value: Value, write: Callable[[Any], str]) -> str:
+    """Returns write(value), or hexadecimal digits of an integer with more digits than Python writes in decimal."""
+    try:
+        return write(value)
+    except ValueError:
+        return hex(cast(int, value))
 
 
 def damaged(operation: str, path: str, what: str, error: Exception) -> ValueError:

@@ -13,6 +13,7 @@ from artifex_devices._base.checks import failure
 from artifex_devices._base.public_path import public
 from artifex_devices._core import internal
 from artifex_devices.checkpoint import manifest
+from artifex_devices.checkpoint.readers.reader import ReadArray
 
 
 @public("artifex_devices.checkpoint")
@@ -30,15 +31,6 @@ class PartMetadata(NamedTuple):
     origin: tuple[int, ...]
     shape: tuple[int, ...]
     nbytes: int
-
-
-class StoredArray(NamedTuple):
-    """One array: number, shape, dtype (None for a type that has no dtype here) and type in the files."""
-
-    number: int
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any] | None
-    type: str
 
 
 class Stored:
@@ -59,9 +51,9 @@ class Stored:
         self.paths = manifest.paths_of(operation, path, self.files.paths)
 
     @cached_property
-    def arrays(self) -> dict[str, StoredArray]:
+    def arrays(self) -> dict[str, ReadArray]:
         """The arrays, by name."""
-        arrays: dict[str, StoredArray] = self.files.arrays(StoredArray)
+        arrays: dict[str, ReadArray] = self.files.arrays(ReadArray)
         return arrays
 
     @property

@@ -130,7 +130,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _close_stdout()
         return BROKEN_PIPE
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        for note in getattr(error, "__notes__", ()):
+            complain(f"{name}: {note}")
         return INTERRUPTED
     except UsageError as error:
         complain(f"{name}: {error}")

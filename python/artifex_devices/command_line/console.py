@@ -30,13 +30,13 @@ class UsageError(ValueError):
 
 @context_manager
 def usage_errors(*kinds: type[Exception], option: str = "") -> Generator[None, None, None]:
-    """Turns errors of these kinds into UsageError, with the option before their text."""
+    """Turns errors of these kinds into UsageError, with the option before their text and notes."""
     try:
         yield
     except UsageError:
         raise
     except kinds as error:
-        raise UsageError(f"{option}{error}") from None
+        raise UsageError("; ".join((f"{option}{error}", *getattr(error, "__notes__", ())))) from None
 
 
 def add_output(parser: argparse._ActionsContainer, picture: str) -> argparse._MutuallyExclusiveGroup:

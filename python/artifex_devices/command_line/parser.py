@@ -32,7 +32,7 @@ _WORDS = {
     "bench benchmark measure": "artifex_devices calibrate",
     "devices list": "artifex_devices info",
     "check diagnose": "artifex_devices doctor",
-    "convert restore save": "artifex_devices checkpoint --help",
+    "convert restore save compare verify inspect": "artifex_devices checkpoint --help",
     "trace profile": "artifex_devices timeline --help",
     "hang debug": "artifex_devices flight-record",
 }

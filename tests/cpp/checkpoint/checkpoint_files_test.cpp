@@ -109,13 +109,11 @@ TEST_F(CheckpointFilesTest, AFolderWithoutACheckpointIsAMissingFileThatNamesWhat
   EXPECT_EQ(refused({"notes.txt"}), std::pair(std::string("has neither checkpoint.json nor safetensors files; expected "
                                                           "a checkpoint; correct the path"),
                                               ENOENT));
-  EXPECT_EQ(refused({".metadata", "__0_0.distcp"}),
-            std::pair(std::string("is a checkpoint of torch.distributed.checkpoint in its own format, with files such "
-                                  "as '__0_0.distcp'; expected safetensors files; convert it with PyTorch: load it, "
-                                  "then save it with torch.distributed.checkpoint.HuggingFaceStorageWriter"),
-                      ENOENT));
-  EXPECT_TRUE(refused({"config.json", "pytorch_model.bin"})
-                  .first.starts_with("has files of torch.save, such as 'pytorch_model.bin', and no safetensors files"));
+  for (const std::string name : {"__0_0.distcp", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    const auto [text, code] = refused({"config.json", name});
+    EXPECT_TRUE(text.starts_with("has files of PyTorch, such as '" + name + "', and no safetensors files"));
+    EXPECT_EQ(code, ENOENT);
+  }
   try {
     open_checkpoint_folder(root_ / "none", "load", true);
     FAIL();

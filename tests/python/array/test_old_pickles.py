@@ -77,7 +77,7 @@ def test_what_was_pickled_is_what_is_made_now(path):
 
 
 PUBLIC = (
-    *("audit", "batch_measurement", "calibration", "cluster", "device_manager"),
+    *("audit", "batch_measurement", "calibration", "checkpoint", "checkpoint.rules", "cluster", "device_manager"),
     *("device_placement", "distributed", "doctor", "errors", "layout", "memory", "mesh", "mesh_utils", "models"),
     *("planner", "prefetch", "roofline", "sharding", "tree_util", "xla_client"),
 )
@@ -247,7 +247,7 @@ def test_a_version_is_written_once():
 NOT_PICKLED = {
     "a handle of this process": {
         *("Client", "DeviceManager", "DeviceMeshManager", "DevicePlacement", "HostCopy", "JAXDeviceManager", "Machine"),
-        *("MemoryReport", "Prefetcher", "Shard"),
+        *("Manager", "MemoryReport", "Prefetcher", "Reader", "SaveFuture", "Shard"),
     },
     "a scope": {
         *("default_device", "disable_jit", "enable_x64", "set_mesh", "simulate", "transfer_guard", "use_abstract_mesh"),

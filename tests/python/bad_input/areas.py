@@ -3,7 +3,7 @@
 
 import importlib
 
-_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "checkpoints", "processes", "jax_names", "creation", "packing", "streams", "audits")
+_AREAS = ("devices", "meshes", "placement", "arrays", "lax", "layouts", "trees", "xla", "planner", "managers", "checkpoints", "processes", "jax_names", "creation", "packing", "streams", "audits", "conversions")
 AREAS = {area: importlib.import_module(f"bad_input.{area}").CALLS for area in _AREAS}
 
 _RECORD = "a record that the library makes and hands out; the functions that make it check what goes in"
@@ -23,10 +23,15 @@ EXEMPT = {
             "NvLink",
             *(f"audit.{name}" for name in ("AtMost", "Change", "Collective", "ComparedRow", "Comparison", "Difference", "Finding", "LeafSharding", "Notice")),
             *(f"audit.{name}" for name in ("Program", "ProgramSummary", "Shardings", "SummaryRow", "Total")),
+            "checkpoint.ArrayDifference",
             "checkpoint.ArrayMetadata",
             "checkpoint.CheckpointMetadata",
+            "checkpoint.Comparison",
+            "checkpoint.Conversion",
             "checkpoint.PartMetadata",
+            "checkpoint.Reader",
             "checkpoint.SaveFuture",
+            "checkpoint.rules.Rule",
             "data.BatchStats",
             "data.Batches",
             "data.Batches.close",

@@ -87,6 +87,17 @@ def test_a_line_of_progress_is_written_when_its_percent_change(monkeypatch):
     assert stream.getvalue().endswith("100 %\r\x1b[K")
 
 
+def test_bytes_have_a_rate_and_the_time_left(monkeypatch, clock):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    without_rich(monkeypatch)
+    with progress_bar("convert", 10 << 20, is_bytes=True) as show:
+        show(2 << 20)  # of an earlier process
+        clock[0] = 104.0
+        show(6 << 20)
+    assert stream.getvalue() == "\rconvert: 60 %, 1.0 MiB/s, 4 s left\x1b[K\r\x1b[K"
+
+
 def test_progress_is_shown_on_terminals_only_and_when_it_is_wanted(monkeypatch):
     without_rich(monkeypatch)
     for stream, total, is_wanted, is_shown in [

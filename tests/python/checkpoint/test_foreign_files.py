@@ -198,7 +198,11 @@ def test_pipes_and_devices_are_not_read(tmp_path, name):
     check_refused(tmp_path, ValueError, "is not a regular file")
     os.remove(tmp_path / name)
     os.symlink("/dev/zero", tmp_path / name)
-    check_refused(tmp_path, ValueError, "is not a regular file")
+    for call in (checkpoint.metadata, checkpoint.restore):
+        with pytest.raises(ValueError, match="is a link to '/dev/zero', outside the folder"):
+            call(tmp_path)
+        with pytest.raises(ValueError, match="is not a regular file"):
+            call(tmp_path, follow_links=True)
 
 
 def test_a_pipe_as_the_path_is_not_read(tmp_path):
@@ -219,13 +223,13 @@ NAME = "w\x1b[2J\x9b31m\u202e"
 
 def test_names_of_files_and_tensors_are_shown_escaped(tmp_path, capsys):
     write(tmp_path / "model.safetensors", {NAME: np.ones(2)})
-    assert main(["checkpoint", "info", str(tmp_path)]) == 0
+    assert main(["checkpoint", "inspect", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert all(line.isprintable() for line in shown.split("\n"))
     assert r"w\x1b[2J\x9b31m\u202e" in shown
     assert all(line.isprintable() for line in str(checkpoint.metadata(tmp_path)).split("\n"))
     write_index(tmp_path, {"other": "model.safetensors"})
-    assert main(["checkpoint", "info", str(tmp_path)]) == 2
+    assert main(["checkpoint", "inspect", str(tmp_path)]) == 2
     assert all(line.isprintable() for line in capsys.readouterr().err.split("\n"))
     for damaged in ({NAME: {"dtype": "F32", "shape": [3], "data_offsets": [0, 4]}}, {NAME: 3}):
         text = json.dumps(damaged).encode()

@@ -97,20 +97,20 @@ checkpoint.restore(f / "index")
 checkpoint.restore(f / "bad_index")
 checkpoint.restore(f / "empty")
 checkpoint.save(f / "wide", {"a": x, "e": np.arange(5), "step": 7})
-checkpoint.convert(f / "wide", f / "two", num_files=3), checkpoint.metadata(f / "two").arrays["a"].parts
+checkpoint.convert(f / "wide", f / "two", num_files=3).files, checkpoint.metadata(f / "two").arrays["a"].parts
 checkpoint.metadata(f / "two")
 checkpoint.metadata(f / "two").process_count, sorted(p.name for p in (f / "two").iterdir())
 checkpoint.restore(f / "two", verify=True)
 checkpoint.convert(f / "one", f / "two")
-checkpoint.convert(f / "one", f / "two", overwrite=True), checkpoint.metadata(f / "two").process_count
-checkpoint.convert(f / "wide", f / "three", num_files=2, progress=seen.append), seen
+checkpoint.convert(f / "one", f / "two", overwrite=True).files, checkpoint.metadata(f / "two").process_count
+checkpoint.convert(f / "wide", f / "three", num_files=2, progress=seen.append).files, seen
 checkpoint.convert(f / "one", f / "four", num_files=0)
 checkpoint.convert(f / "one", f / "four", num_files=100_000)
 checkpoint.convert(f / "one", f / "four", overwrite=1)
 checkpoint.convert(f / "missing", f / "four")
 checkpoint.convert(f / "one", f / "four", progress=lambda count: 1 / 0), (f / "four").exists()
 (f / "four").exists()
-checkpoint.convert(f / "model.safetensors", f / "five"), checkpoint.restore(f / "five")["w"]
+checkpoint.convert(f / "model.safetensors", f / "five").files, checkpoint.restore(f / "five")["w"]
 checkpoint.save(f / "file.txt", x)
 checkpoint.save(f / "file.txt", x, overwrite=True)
 checkpoint.save(f / "other", x, overwrite=True)

@@ -53,7 +53,7 @@ def test_a_restore_reads_the_checkpoint_whose_headers_it_has_read(path, monkeypa
 
 
 def test_convert_copies_the_checkpoint_that_it_has_opened(path, monkeypatch):
-    replace_before(path, monkeypatch, converting.StagingFolder, "create")
+    replace_before(path, monkeypatch, converting.PartialFolder, "resume")
     checkpoint.convert(path, path.parent / "copy", num_files=3)
     assert turn_of(checkpoint.restore(path.parent / "copy", verify=True)) == 1
 

@@ -250,7 +250,7 @@ COMMANDS = {
             f"plan {what}"
             for what in ("mesh", "reshard", "collective", "step", "llama-3-70b", "suggest", "train x", "spam")
         ),
-        *(f"checkpoint {what}" for what in ("info", "convert")),
+        *(f"checkpoint {what}" for what in ("inspect", "convert", "compare", "verify")),
         *("data", "data inspect"),
         *("audit", "audit program", "audit shardings", "audit diff x"),
     ],

@@ -24,6 +24,7 @@ def documented(texts):
 
 def test_all_public_modules_have_a_section():
     public = {name for names in python_rooms.ORDER for name in names if not name.startswith("_")}
+    public.add("checkpoint.rules")  # a module in a room
     assert {module for page in reference_pages.PAGES for module in page.modules.split()} == public
 
 

@@ -9,7 +9,7 @@ import artifex_devices as ad
 import pytest
 
 # A program may set their fields; all others are immutable.
-MUTABLE = {"DeviceConfiguration", "Report", "Search", "Section", "_Entry", "_Job", "_Part"}
+MUTABLE = {"DeviceConfiguration", "Report", "Search", "Section", "TreeMetadata", "_Entry", "_Job", "_Part"}
 # Equal only to themselves, and hashable by that: they hold Arrays, mappings, functions or clusters.
 BY_IDENTITY = {
     "Accelerator", "Calibration", "CalibrationCheck", "Collective", "CollectivePlan", "FailurePlan", "InferencePlan",

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executes a conversion: pieces are read and changed on a few threads, and written in the order of the files."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from artifex_devices._core import internal
+from artifex_devices.checkpoint.planned_reader import PlannedReader
+from artifex_devices.checkpoint.readers.reader import Reader
+from artifex_devices.checkpoint.writers.writer import Record, TargetFile, Writer
+
+_MAX_WORKERS = 4
+
+
+def worker_count() -> int:
+    """Returns the number of threads that read pieces; each has at most two pieces in memory."""
+    return min(_MAX_WORKERS, len(os.sched_getaffinity(0)))
+
+
+class Execution:
+    """One conversion, from a plan and a reader to a writer."""
+
+    def __init__(self, plan: internal.ConversionPlan, reader: Reader, writer: Writer) -> None:
+        self._source = PlannedReader(plan, reader)
+        self._writer = writer
+        self.bytes_written = 0  # also of files that were finished before
+
+    def run(self, folder: str, finished: Mapping[str, Record], record: Callable[[str, Record], None]) -> None:
+        """Writes all files into a folder, except those in `finished` that are unchanged."""
+        files = []
+        for file in self._writer.files():
+            if file.name in finished and self._writer.is_finished(folder, file, finished[file.name]):
+                self.bytes_written += sum(box.nbytes for box in file.boxes)
+            else:
+                files.append(file)
+        pool = ThreadPoolExecutor(worker_count(), "artifex_devices-convert")
+        try:
+            self._write(folder, files, record, pool)
+        finally:
+            pool.shutdown(cancel_futures=True)
+        self._writer.finish(folder)
+
+    def _write(
+        self,
+        folder: str,
+        files: Sequence[TargetFile],
+        record: Callable[[str, Record], None],
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        pieces = self._read_ahead(files, pool)
+        for file in files:
+            writer = self._writer.begin(folder, file)
+            try:
+                for box in file.boxes:
+                    for origin, _ in self._source.pieces(box.name, box.box):
+                        piece = next(pieces)
+                        writer.write(box, origin, piece)
+                        self.bytes_written += piece.nbytes
+                        del piece
+                finished = writer.finish()
+            finally:
+                writer.close()
+            record(file.name, finished)
+
+    def _read_ahead(self, files: Sequence[TargetFile], pool: ThreadPoolExecutor) -> Iterator[np.ndarray[Any, Any]]:
+        """Yields the pieces in the order of the files, while threads read the next ones."""
+        running: deque[Future[np.ndarray[Any, Any]]] = deque()
+        for file in files:
+            for box in file.boxes:
+                for piece in self._source.pieces(box.name, box.box):
+                    running.append(pool.submit(contextvars.copy_context().run, self._source.read, box.name, piece))
+                    if len(running) > worker_count():
+                        yield running.popleft().result()
+        while running:
+            yield running.popleft().result()

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes of arrays, and the pieces of them that are read and written at a time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import TypeAlias
+
+Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # the index of its first element, and its shape
+PIECE_BYTES = 64 << 20
+
+
+def pieces_of(box: Box, itemsize: int) -> Iterator[Box]:
+    """Yields pieces of a box, each at most PIECE_BYTES and contiguous in it, in row-major order; one of an empty box.
+
+    Dimensions before the divided one are divided into single indices.
+    """
+    origin, shape = box
+    if not math.prod(shape):
+        yield box
+        return
+    divided, inner = len(shape), itemsize
+    while divided and inner * shape[divided - 1] <= PIECE_BYTES:
+        divided -= 1
+        inner *= shape[divided]
+    if not divided:
+        yield box
+        return
+    divided -= 1
+    chunk = max(1, PIECE_BYTES // inner)
+    for outer in itertools.product(*map(range, shape[:divided])):
+        for begin in range(0, shape[divided], chunk):
+            place = (*outer, begin, *(0,) * (len(shape) - divided - 1))
+            size = (*(1,) * divided, min(chunk, shape[divided] - begin), *shape[divided + 1 :])
+            yield tuple(a + b for a, b in zip(origin, place, strict=True)), size
+
+
+def slices_of(box: Box) -> tuple[slice, ...]:
+    """Returns a box as slices."""
+    return tuple(slice(begin, begin + size) for begin, size in zip(*box, strict=True))
+
+
+def whole(shape: tuple[int, ...]) -> Box:
+    """Returns the box that is a whole array."""
+    return (0,) * len(shape), shape

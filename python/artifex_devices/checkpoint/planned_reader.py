@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PlannedReader: the arrays that a plan makes of a checkpoint, read piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from artifex_devices._core import internal
+from artifex_devices.checkpoint.pieces import Box, pieces_of, slices_of
+from artifex_devices.checkpoint.readers.reader import Reader
+
+
+class PlannedReader:
+    """Reads pieces of the target arrays of a plan. Several threads may use it.
+
+    Attributes:
+        reader: Reader of the checkpoint.
+        arrays: Shape and dtype of each array, by name.
+    """
+
+    def __init__(self, plan: internal.ConversionPlan, reader: Reader) -> None:
+        self._plan = plan
+        self.reader = reader
+        self.arrays: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {
+            name: (shape, dtype) for name, shape, dtype in plan.targets()
+        }
+        self._numbers = {name: number for number, name in enumerate(self.arrays)}
+
+    def pieces(self, name: str, box: Box) -> Iterator[Box]:
+        """Yields the pieces of a box: at most PIECE_BYTES in the source too."""
+        return pieces_of(box, self.itemsize(name))
+
+    def itemsize(self, name: str) -> int:
+        """Returns the bytes of an element, in the checkpoint if they are more there."""
+        return self._plan.itemsize(self._numbers[name])
+
+    def read(self, name: str, piece: Box) -> np.ndarray[Any, Any]:
+        """Reads what a piece is made of, and changes it."""
+        shape = piece[1]
+        parts = self._plan.parts(self._numbers[name], *piece)
+        if len(parts) == 1:
+            source, origin, extents, part = parts[0]
+            if part.is_identity:
+                return self.reader.read(source, slices_of((origin, extents))).reshape(shape)
+        out: np.ndarray[Any, Any] = internal.host_empty(shape, self.arrays[name][1])
+        for source, origin, extents, part in parts:
+            part.copy(None if source is None else self.reader.read(source, slices_of((origin, extents))), out)
+        return out
