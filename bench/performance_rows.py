@@ -19,6 +19,27 @@ AXES = {
     "by_devices": ("Devices of the mesh, of 4,096 in the process", "against devices"),
     "by_leaves": ("Leaves of the tree, (8,16) float32 each", "against leaves"),
 }
+OWN_PEERS = {  # families with a section of their own: its title, its peers and its text
+    "checkpoints": (
+        "Checkpoints",
+        ("numpy", "orbax"),
+        "Saves and restores over 8 devices, beside plain writes and reads of the same bytes in one thread (numpy), and "
+        "Orbax {orbax}. Reads come from the page cache.",
+    ),
+    "conversions": (
+        "Conversions of checkpoints",
+        ("numpy", "orbax", "torch"),
+        "`checkpoint.convert` beside `cp` and `sync` of the same files (numpy), a restore and a save by Orbax {orbax}, "
+        "and torch_save_to_dcp of torch {torch}. Reads come from the page cache.",
+    ),
+    "input": (
+        "Input",
+        ("grain", "torch"),
+        "Shuffled batches of 256 samples from files, each decoded by the same function, beside Grain {grain} and the "
+        "DataLoader of torch {torch}. Workers are threads here and processes in the others. torch makes a list of all "
+        "indices, so its last two rows have 10^7 samples.",
+    ),
+}
 BEYOND_CACHES = 64 << 20
 MOVED = ("device_put", "gather", "reshard", "x + x")  # curves that are limited by the machine's copies
 
@@ -26,8 +47,13 @@ MOVED = ("device_put", "gather", "reshard", "x + x")  # curves that are limited 
 def rows_page(table: dict[str, Any], curves: dict[str, Any], gpu: dict[str, Any]) -> dict[str, str]:
     """The page and its pictures, by their paths below docs/."""
     made: dict[str, str] = {}
-    main, batches = _by_peers(table)
-    sections = [_head(curves, table), _targets(table), all_results(main), _input(batches)]
+    main, others = _by_peers(table)
+    sections = [
+        _head(curves, table),
+        _targets(table),
+        all_results(main),
+        *map(_section_of_family, others, others.values()),
+    ]
     for family, (axis, title) in AXES.items():
         found = [curve for curve in curves["curves"] if curve["family"] == family and "ours" in curve["peers"]]
         limits = {curve["name"]: curve for curve in found if curve["name"].startswith("limit")}
@@ -158,24 +184,25 @@ def _values(row: dict[str, Any], peer: str, *, is_rate: bool) -> str:
     return ", ".join(quantity(median, row["unit"]) for median in medians) or "-"
 
 
-def _by_peers(table: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The rows beside JAX and NumPy, and those of the family input, which has other peers."""
-    batches = [row for row in table["rows"] if row["family"] == "input"]
-    others = [row for row in table["rows"] if row["family"] != "input"]
-    return {**table, "rows": others}, {**table, "rows": batches, "peers": ["ours", "grain", "torch"]}
+def _by_peers(table: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The rows beside JAX and NumPy, and by family the rows with other peers."""
+    main = [row for row in table["rows"] if row["family"] not in OWN_PEERS]
+    others = {}
+    for family, (_, peers, _) in OWN_PEERS.items():
+        rows = [row for row in table["rows"] if row["family"] == family]
+        if rows:
+            others[family] = {**table, "rows": rows, "peers": ["ours", *peers]}
+    return {**table, "rows": main}, others
 
 
-def _input(table: dict[str, Any]) -> str:
-    """The section with the rows of the family input."""
+def _section_of_family(family: str, table: dict[str, Any]) -> str:
+    """The section with the rows of a family that has its own peers."""
+    title, peers, text = OWN_PEERS[family]
     versions: dict[str, str] = {}
     for run in table["runs"]:
         versions |= run["versions"]
-    text = wrapped(
-        "Shuffled batches of 256 samples from files, each decoded by the same function, beside Grain "
-        f"{versions.get('grain', '')} and the DataLoader of torch {versions.get('torch', '')}. Workers are threads "
-        "here and processes in the others. torch makes a list of all indices, so its last two rows have 10^7 samples."
-    )
-    return f"## Input\n\n{text}\n\n{markdown(header_of(table), lines_of_runs(table))}"
+    text = text.format(**{peer: versions.get(peer, "") for peer in peers})
+    return f"## {title}\n\n{wrapped(text)}\n\n{markdown(header_of(table), lines_of_runs(table))}"
 
 
 def all_results(table: dict[str, Any]) -> str:

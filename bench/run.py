@@ -40,12 +40,17 @@ FAMILIES = (
     "threads",
     "roofline",
     "checkpoints",
+    "conversions",
     "input",
 )
 MODULES = {"import": "importing", "functions": "numpy_functions"}
 PEERS = ("jax", "numpy", "orbax", "grain", "torch")
 PACKAGES = {"jax": "jax", "orbax": "orbax", "grain": "grain", "torch": "torch"}  # of peers that may be missing
-ONLY = {"orbax": ("checkpoints",), "grain": ("input",), "torch": ("input",)}  # families of a peer; others: all
+ONLY = {  # families of a peer; others: all
+    "orbax": ("checkpoints", "conversions"),
+    "grain": ("input",),
+    "torch": ("conversions", "input"),
+}
 DEVICES = {"many": 4096, "participants": 1024, "spmd": 256}  # others: 8
 
 

@@ -80,7 +80,7 @@ WORDS = {
     "learn/input": ("shuffle", "dataset", "packing", "mix"),
     "learn/batch_size": ("batch size",),
     "learn/checkpoints": ("checkpoint", "save", "restore", "resume"),
-    "how_to/convert_a_checkpoint": ("convert", "reshard", "safetensors", "rename"),
+    "how_to/convert_a_checkpoint": ("convert", "safetensors", "rename"),
     "learn/debugging": ("oom", "out of memory", "memory limit", "debug"),
     "learn/devices": ("how many devices", "number of devices", "device count"),
     "learn/meshes": ("mesh",),

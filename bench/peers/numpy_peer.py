@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -112,6 +113,15 @@ def save(path: Any, array: Any) -> None:
             for start in range(0, len(view), PIECE_BYTES):
                 file.write(view[start : start + PIECE_BYTES])
         os.fsync(file.fileno())
+
+
+CONVERSIONS = ("renamed", "processes", "transposed", "cast")
+
+
+def convert(source: Any, target: Any, kind: str) -> None:
+    """Copies the files, and waits for the storage."""
+    subprocess.run(["cp", "-r", source, target], check=True)
+    subprocess.run(["sync", *target.iterdir()], check=True)
 
 
 def restore(path: Any, where: Any, like: Any) -> np.ndarray:

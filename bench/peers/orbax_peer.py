@@ -9,6 +9,7 @@ from importlib.metadata import version as version_of
 from typing import Any
 
 import jax
+import numpy as np
 import orbax.checkpoint as ocp
 
 from peers.jax_peer import HAS_MESHES, PREFETCH, devices, get, mesh, named, put
@@ -64,6 +65,23 @@ def restore(path: Any, where: Any, like: Any) -> Any:
     """Restores a checkpoint of one array with the shape and dtype of `like`."""
     target = jax.ShapeDtypeStruct(like.shape, like.dtype, sharding=where)
     return jax.block_until_ready(_checkpointer.restore(path, {"value": target}))
+
+
+CONVERSIONS = ("orbax",)
+
+
+def write_source(folder: Any, kind: str, arrays: dict[str, Any]) -> Any:
+    """Writes a checkpoint, and returns its path."""
+    save_tree(folder / "source", arrays)
+    return folder / "source"
+
+
+def convert(source: Any, target: Any, kind: str) -> None:
+    """Restores a checkpoint over all devices, and saves it."""
+    by_row = named(mesh(np.array(devices()), ("x",)), "x")
+    found = _checkpointer.metadata(source).item_metadata.tree
+    like = {name: jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=by_row) for name, each in found.items()}
+    save_tree(target, _checkpointer.restore(source, like))
 
 
 def checkpoint_metadata(path: Any) -> Any:

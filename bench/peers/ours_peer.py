@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
@@ -112,6 +113,41 @@ restore_tree = checkpoint.restore
 def checkpoint_metadata(path: Any) -> Any:
     """Reads the headers of a checkpoint."""
     return checkpoint.metadata(path)
+
+
+CONVERSIONS = (
+    "renamed",
+    "processes",
+    "transposed",
+    "cast",
+    *(kind for kind, library in (("orbax", "tensorstore"), ("torch", "torch")) if importlib.util.find_spec(library)),
+)
+
+
+def write_source(folder: Any, kind: str, arrays: dict[str, np.ndarray]) -> Any:
+    """Writes a checkpoint of Orbax, or a file of torch.save, and returns its path."""
+    if kind == "torch":
+        import torch
+
+        torch.save({name: torch.from_numpy(value.copy()) for name, value in arrays.items()}, folder / "model.bin")
+        return folder / "model.bin"
+    checkpoint.save(folder / "arrays", arrays)
+    checkpoint.convert(folder / "arrays", folder / "source", format="orbax")
+    return folder / "source"
+
+
+def convert(source: Any, target: Any, kind: str) -> None:
+    """Converts a checkpoint."""
+    rules = checkpoint.rules
+    arguments: dict[str, dict[str, Any]] = {
+        "renamed": {"format": "safetensors", "rules": rules.rename("layers.{layer}.weight", "w.{layer}")},
+        "processes": {"num_files": 8},
+        "transposed": {"format": "safetensors", "rules": rules.transpose("*.*.weight", (1, 0))},
+        "cast": {"format": "safetensors", "dtype": "bfloat16"},
+        "orbax": {"num_files": 8},
+        "torch": {"format": "dcp"},
+    }
+    checkpoint.convert(source, target, **arguments[kind])
 
 
 WORKERS = "threads"

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's DataLoader, for input."""
+"""torch: its DataLoader, and its converter of checkpoints."""
 
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
+from torch.distributed.checkpoint.format_utils import torch_save_to_dcp
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 NAME = "torch"
@@ -22,6 +24,23 @@ SEED = 7
 def version() -> str:
     """Version of the package."""
     return str(torch.__version__)
+
+
+CONVERSIONS = ("torch",)
+
+
+def write_source(folder: Any, kind: str, arrays: dict[str, np.ndarray]) -> Any:
+    """Writes a file of torch.save, and returns its path."""
+    torch.save({name: torch.from_numpy(value.copy()) for name, value in arrays.items()}, folder / "model.bin")
+    return folder / "model.bin"
+
+
+def convert(source: Any, target: Any, kind: str) -> None:
+    """Converts the file, and waits for the storage."""
+    torch_save_to_dcp(source, target)
+    for file in target.iterdir():
+        with open(file, "rb") as opened:
+            os.fsync(opened.fileno())
 
 
 class _Samples(Dataset):

@@ -104,7 +104,8 @@ def test_runs_are_shown_side_by_side(bench: SimpleNamespace) -> None:
 def test_rows_of_input_are_beside_grain_and_torch(bench: SimpleNamespace) -> None:
     runs = [run_of(big={"ours": 0.1, "jax": 0.5}), run_of(batches={"ours": 1e-5, "grain": 1e-4, "torch": 3e-5})]
     runs[1]["rows"][0]["family"] = "input"
-    main, batches = bench.performance_rows._by_peers(bench.report.merged(runs))
+    main, others = bench.performance_rows._by_peers(bench.report.merged(runs))
+    (batches,) = others.values()
     assert [row["name"] for row in main["rows"]] == ["big"]
     assert bench.report.header_of(batches)[:6] == ["work", "ours", "grain", "grain / ours", "torch", "torch / ours"]
     ((name, _, _, grain, _, torch, _),) = bench.report.lines_of_runs(batches)
