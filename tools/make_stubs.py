@@ -227,6 +227,10 @@ def _with_imports(body: str) -> str:
 def clean(raw: str, module: str) -> str:
     """Turns the output of pybind11-stubgen into the text of the stub, not yet formatted."""
     tree = Cleaner(module).visit(ast.parse(raw))
+    if module != CORE:  # the other modules are private: their docstrings are in the extension only
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+                node.body = node.body[1:] or [ast.Expr(ast.Constant(...))]
     text = ast.unparse(ast.fix_missing_locations(tree))
     body = text.replace("from __future__ import annotations\n", "", 1)
     if module.startswith(f"{CORE}."):  # a part of the core; the formatter removes unused imports

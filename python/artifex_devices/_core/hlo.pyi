@@ -9,12 +9,5 @@ import typing
 
 __all__: list[str] = ["read_program", "ring_bytes"]
 
-def read_program(text: str | bytes, mesh: collections.abc.Sequence[tuple[str, int]]) -> dict[str, typing.Any]:
-    """
-    Returns what a text tells about a program, as the fields of Program, Collective and Finding. `mesh` has the names and sizes of axes; without any they are taken from the text.
-    """
-
-def ring_bytes(kind: str, bytes: int | None, size: int) -> int | None:
-    """
-    Returns the least bytes that one device sends on a ring of `size`; None if `bytes` is None.
-    """
+def read_program(text: str | bytes, mesh: collections.abc.Sequence[tuple[str, int]]) -> dict[str, typing.Any]: ...
+def ring_bytes(kind: str, bytes: int | None, size: int) -> int | None: ...
