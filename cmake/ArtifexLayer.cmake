@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# artifex_layer(<room> [PARSES] [SMALL] [PUBLIC <header>...] SOURCES <file>... [DEPENDS <room>...]
+# artifex_layer(<room> [PARSES] [SMALL] [PUBLIC <header>...] SOURCES <file>... [RARE <file>...] [DEPENDS <room>...]
 #   [LIBRARIES <target>...])
 # One room of the runtime. PUBLIC headers, and those that they include, are installed. DEPENDS is the architecture:
 # tools/check_layers.py checks the includes against it.
 add_library(artifex_rooms INTERFACE)  # all of them, in their order
 function(artifex_layer room)
-  cmake_parse_arguments(ARG "PARSES;SMALL" "" "PUBLIC;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "PARSES;SMALL" "" "PUBLIC;SOURCES;RARE;DEPENDS;LIBRARIES" ${ARGN})
   set(options)
   foreach(option IN ITEMS PARSES SMALL)
     if(ARG_${option})
@@ -13,39 +13,54 @@ function(artifex_layer room)
     endif()
   endforeach()
   list(TRANSFORM ARG_SOURCES PREPEND "${room}/")
+  list(TRANSFORM ARG_RARE PREPEND "${room}/")
   list(TRANSFORM ARG_DEPENDS PREPEND artifex_)
   artifex_library(${room} ${options}
-    SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS} LIBRARIES ${ARG_LIBRARIES})
+    SOURCES ${ARG_SOURCES} RARE ${ARG_RARE} DEPENDS ${ARG_DEPENDS} LIBRARIES ${ARG_LIBRARIES})
   target_link_libraries(artifex_rooms INTERFACE artifex_${room})
   # The shared library exports the names of the rooms; calls inside it stay direct.
-  set_target_properties(artifex_${room} PROPERTIES CXX_VISIBILITY_PRESET default)
-  target_compile_options(artifex_${room} PRIVATE -fno-semantic-interposition)
+  foreach(target IN ITEMS artifex_${room} artifex_${room}_rare)
+    if(TARGET ${target})
+      set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default)
+      target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+    endif()
+  endforeach()
   list(TRANSFORM ARG_PUBLIC PREPEND "artifex_devices/${room}/")
   set_property(GLOBAL APPEND PROPERTY ARTIFEX_PUBLIC_HEADERS ${ARG_PUBLIC})
   set_property(GLOBAL APPEND PROPERTY ARTIFEX_ROOMS ${room})
 endfunction()
 
-# artifex_library(<name> [PARSES] [SMALL] SOURCES <file>... [DEPENDS <target>...] [LIBRARIES <target>...])
+# artifex_library(<name> [PARSES] [SMALL] SOURCES <file>... [RARE <file>...] [DEPENDS <target>...] [LIBRARIES <target>...])
 # The static library artifex_<name>. tests/cpp/<name>/*_test.cpp are one executable.
-# PARSES: a fuzz target of tests/fuzz calls it. SMALL: nothing in it runs often. An installation with greenlet and ml_dtypes
-# may have 15 MB, so only loops over elements, which have options of their own, are compiled with more than -O2.
+# PARSES: a fuzz target of tests/fuzz calls it. SMALL: nothing in it runs often; RARE: nothing in these files does. An
+# installation with greenlet and ml_dtypes may have 15 MB, so only loops over elements, which have options of their own, are
+# compiled with more than -O2.
 function(artifex_library name)
-  cmake_parse_arguments(ARG "PARSES;SMALL" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "PARSES;SMALL" "" "SOURCES;RARE;DEPENDS;LIBRARIES" ${ARGN})
   set(target artifex_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
-  artifex_unity(${target} 16)
-  set(optimize -O2 ${ARTIFEX_UNALIGNED})
+  set(optimize_${target} -O2 ${ARTIFEX_UNALIGNED})
   if(ARG_SMALL)
-    set(optimize -Os)
+    set(optimize_${target} -Os)
   endif()
-  target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:${optimize}>")
-  if(ARG_PARSES AND ARTIFEX_FUZZ)
-    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  set(targets ${target})
+  if(ARG_RARE)
+    add_library(${target}_rare OBJECT ${ARG_RARE})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_rare>)
+    set(optimize_${target}_rare -Os)
+    list(APPEND targets ${target}_rare)
   endif()
-  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/cpp")
-  target_link_libraries(${target}
-    PUBLIC ${ARG_DEPENDS} ${ARTIFEX_FMT} Threads::Threads
-    PRIVATE artifex_compile ${ARG_LIBRARIES})
+  foreach(each IN LISTS targets)
+    artifex_unity(${each} 16)
+    target_compile_options(${each} PRIVATE "$<$<CONFIG:Release>:${optimize_${each}}>")
+    if(ARG_PARSES AND ARTIFEX_FUZZ)
+      target_compile_options(${each} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
+    target_include_directories(${each} PUBLIC "${PROJECT_SOURCE_DIR}/cpp")
+    target_link_libraries(${each}
+      PUBLIC ${ARG_DEPENDS} ${ARTIFEX_FMT} Threads::Threads
+      PRIVATE artifex_compile ${ARG_LIBRARIES})
+  endforeach()
   if(ARTIFEX_BUILD_TESTS)
     file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cpp/${name}/*_test.cpp")
     if(tests)

@@ -103,8 +103,8 @@ def read_rooms(cmake: Path, shown: str) -> tuple[dict[str, Room], list[str]]:
             problems.append(f"{shown}:{room.line}: room {name} is declared twice")
         collect: list[str] | None = None
         for word in words:
-            if word in ("PUBLIC", "SOURCES", "DEPENDS", "LIBRARIES"):
-                collect = {"SOURCES": room.sources, "DEPENDS": room.depends}.get(word)
+            if word in ("PUBLIC", "SOURCES", "RARE", "DEPENDS", "LIBRARIES"):
+                collect = {"SOURCES": room.sources, "RARE": room.sources, "DEPENDS": room.depends}.get(word)
             elif collect is not None:
                 collect.append(word)
         room.reach = {name}
