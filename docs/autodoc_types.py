@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrites the annotations of all that the reference documents to the texts that the site shows.
 
-autodoc evaluates annotations, which turns an alias such as ArrayLike into its ten members. It leaves texts as they are.
+autodoc evaluates annotations, which turns an alias such as ArrayLike into its ten members. It does not change texts.
 """
 
 import builtins
