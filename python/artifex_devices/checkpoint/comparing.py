@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent import futures  # its ThreadPoolExecutor cannot be imported while the interpreter exits
 from contextlib import ExitStack
 from typing import Any
 
@@ -98,7 +98,7 @@ def _compared(a: PlannedReader, b: PlannedReader, progress: Callable[[int], None
     values, scalars, notes = _different_values(a, b)
     differences = []
     arrays = nbytes = 0
-    pool = ThreadPoolExecutor(1, "artifex_devices-compare")
+    pool = futures.ThreadPoolExecutor(1, "artifex_devices-compare")
     try:
         for name in sorted({*a.arrays, *b.arrays} - scalars):
             first, second = (_text(side, name) for side in (a, b))

@@ -7,7 +7,7 @@ import contextvars
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent import futures
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class Execution:
                 self.bytes_written += sum(box.nbytes for box in file.boxes)
             else:
                 files.append(file)
-        pool = ThreadPoolExecutor(worker_count(), "artifex_devices-convert")
+        pool = futures.ThreadPoolExecutor(worker_count(), "artifex_devices-convert")
         try:
             self._write(folder, files, record, pool)
         finally:
@@ -53,7 +53,7 @@ class Execution:
         folder: str,
         files: Sequence[TargetFile],
         record: Callable[[str, Record], None],
-        pool: ThreadPoolExecutor,
+        pool: futures.ThreadPoolExecutor,
     ) -> None:
         pieces = self._read_ahead(files, pool)
         for file in files:
@@ -70,9 +70,11 @@ class Execution:
                 writer.close()
             record(file.name, finished)
 
-    def _read_ahead(self, files: Sequence[TargetFile], pool: ThreadPoolExecutor) -> Iterator[np.ndarray[Any, Any]]:
+    def _read_ahead(
+        self, files: Sequence[TargetFile], pool: futures.ThreadPoolExecutor
+    ) -> Iterator[np.ndarray[Any, Any]]:
         """Yields the pieces in the order of the files, while threads read the next ones."""
-        running: deque[Future[np.ndarray[Any, Any]]] = deque()
+        running: deque[futures.Future[np.ndarray[Any, Any]]] = deque()
         for file in files:
             for box in file.boxes:
                 for piece in self._source.pieces(box.name, box.box):
