@@ -140,7 +140,7 @@ class BoxReader {
     const int64_t end = begin + region.volume();
     const auto pieces = std::views::iota(int64_t{0}, grid.count());
     const auto count_if_first = [&](const auto& is_before) {
-      return std::ranges::partition_point(pieces, is_before) - pieces.begin();
+      return static_cast<int64_t>(std::ranges::partition_point(pieces, is_before) - pieces.begin());
     };
     const int64_t first = count_if_first([&](int64_t i) { return first_of(i) < begin; });
     const int64_t last = count_if_first([&](int64_t i) { return first_of(i + 1) <= end; });  // not contained any more
