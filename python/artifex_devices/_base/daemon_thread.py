@@ -63,8 +63,10 @@ class DaemonThread(threading.Thread):
             # At exit the interpreter is usually finalized meanwhile; a callback may wait longer for the thread.
             starts.acquire(timeout=_LATE_START_S)
             super().start()
-        except BaseException:
+        except BaseException as error:
             self.cancel()
+            if str(error) == "release unlocked lock" and error.__context__ is not None:
+                raise error.__context__ from None  # of a signal handler, in Condition.wait of the standard library
             raise
         finally:
             with contextlib.suppress(RuntimeError):  # not acquired

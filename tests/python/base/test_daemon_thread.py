@@ -81,6 +81,19 @@ def test_a_thread_whose_start_was_interrupted_does_not_call_its_function(monkeyp
     thread.join()
 
 
+def test_ctrl_c_that_the_standard_library_hides_reaches_the_caller(monkeypatch):
+    def interrupted(thread):
+        lock = threading.Lock()
+        with lock:  # as Condition.wait, interrupted while it takes its lock again
+            lock.release()
+            raise KeyboardInterrupt
+
+    thread = DaemonThread("artifex-test", print)
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        thread.start()
+
+
 def test_a_function_is_either_called_or_cancelled():
     called = []
     cancelled = DaemonThread("artifex-test", called.append, "cancelled")
