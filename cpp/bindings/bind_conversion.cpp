@@ -15,6 +15,7 @@
 #include "artifex_devices/conversion/conversion_plan.h"
 #include "artifex_devices/conversion/name_pattern.h"
 #include "artifex_devices/conversion/rule.h"
+#include "artifex_devices/conversion/tile_shape.h"
 #include "bindings.h"
 #include "gil.h"
 #include "numpy_bridge.h"
@@ -109,17 +110,22 @@ py::list targets_of(const ConversionPlan& plan) {
   return rows;
 }
 
-py::list parts_from_box(const ConversionPlan& plan, size_t target, const py::object& origin, const py::object& shape) {
-  const std::string operation = "ConversionPlan.parts";
-  const IndexDomain box{dims_from_python(origin, operation, "the origin"),
-                        dims_from_python(shape, operation, "the shape")};
-  const PlannedArray& array = plan.targets.at(target);
+// Throws unless `origin` and `shape` are a box of a target array.
+IndexDomain box_from_python(const PlannedArray& array, const py::object& origin, const py::object& shape) {
+  const std::string operation = "ConversionPlan";
+  IndexDomain box{dims_from_python(origin, operation, "the origin"), dims_from_python(shape, operation, "the shape")};
   const IndexDomain whole{Dims(array.type.shape.size(), 0), array.type.shape};
   if (box.origin.size() != whole.rank() || box.rank() != whole.rank() ||
       (box.volume() > 0 && intersect(box, whole) != box)) {
     throw_error("{}: the box from {} of shape {} is not in {}{}; expected a box of the array; correct it", operation,
                 to_string(box.origin), to_string(box.shape), array.type.name, to_string(array.type.shape));
   }
+  return box;
+}
+
+py::list parts_from_box(const ConversionPlan& plan, size_t target, const py::object& origin, const py::object& shape) {
+  const PlannedArray& array = plan.targets.at(target);
+  const IndexDomain box = box_from_python(array, origin, shape);
   py::list parts;
   if (box.volume() == 0) return parts;
   for (ConversionPart& part : parts_of(plan, array, box)) {
@@ -129,6 +135,16 @@ py::list parts_from_box(const ConversionPlan& plan, size_t target, const py::obj
                                 std::move(part)));
   }
   return parts;
+}
+
+py::object tile_shape_of_box(const ConversionPlan& plan, size_t target, const py::object& origin,
+                             const py::object& shape, const py::object& slab) {
+  const PlannedArray& array = plan.targets.at(target);
+  const IndexDomain box = box_from_python(array, origin, shape);
+  const IndexDomain first = box_from_python(array, origin, slab);
+  if (first.volume() == 0) return py::none();
+  const std::optional<Dims> tile = tile_shape(array, box, first.shape);
+  return tile ? py::object(tuple_from_dims(*tile)) : py::none();
 }
 
 // A change that float32 is too narrow for, by NumPy, which drops the GIL too.
@@ -245,9 +261,18 @@ Arrays of floating-point numbers are then cast to `floats`, unless it is None.
 Each is (name of the source or None for a constant, origin and shape of a box of the source, ConversionPart). Together they
 write each element of the box once.
 )")
+      .def("tile_shape", &tile_shape_of_box, py::arg("target"), py::arg("origin"), py::arg("shape"), py::arg("slab"),
+           R"(Returns the shape of tiles of a box, none larger than a slab; None where slabs are as good.
+
+Slabs divide the box in row-major order, and `slab` is the shape of the first. Tiles are better where slabs would read the
+sources several times.
+)")
       .def(
-          "text", [](const ConversionPlan& self, int64_t workers) { return to_string(self, workers); },
-          py::arg("workers"), "Returns the table of a dry run.")
+          "text",
+          [](const ConversionPlan& self, int64_t workers, int64_t scratch_bytes) {
+            return to_string(self, workers, scratch_bytes);
+          },
+          py::arg("workers"), py::arg("scratch_bytes"), "Returns the table of a dry run.")
       .def("memory_bytes", &ConversionPlan::memory_bytes, py::arg("workers"),
            "Returns the largest number of bytes that the pieces of so many workers take.")
       .def_readonly("missing", &ConversionPlan::missing, "Names in `like` without a source.")

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "artifex_devices/base/strided_copy.h"
@@ -12,9 +11,8 @@
 namespace artifex_devices {
 namespace {
 
-constexpr int64_t kGapBytes = 64 << 10;  // a gap between elements that is worth a read of its own
-constexpr int64_t kBlock = 16 << 10;     // elements whose values are changed at a time, in the cache of a core
-constexpr int64_t kBlockSide = 128;      // elements of a block along the dense loop of each side
+constexpr int64_t kBlock = 16 << 10;  // elements whose values are changed at a time, in the cache of a core
+constexpr int64_t kBlockSide = 128;   // elements of a block along the dense loop of each side
 
 // The dimension of a row-major array along which elements are `stride` apart: the outermost with a smaller or equal
 // stride. Loops have two elements or more, so dimensions of size 1 cannot be meant.
@@ -48,7 +46,7 @@ class PartList {
           gap -= (other.size - 1) * other.stride;
         }
       }
-      if (gap * itemsize(region.dtype) >= kGapBytes) {
+      if (gap * itemsize(region.dtype) >= kReadThroughBytes) {
         for (int64_t i = 0; i < loop.size; ++i) add(sliced(region, k, i, 1));
         return;
       }
@@ -161,20 +159,7 @@ void copy_changed(const ConversionPart& part, const std::byte* source, std::byte
 
 std::vector<ConversionPart> parts_of(const ConversionPlan& plan, const PlannedArray& target, const IndexDomain& box) {
   PartList list(plan, target, box);
-  std::vector<Region> inside;
-  std::vector<Region> restricted;
-  for (const Region& region : target.regions) {
-    if (box.rank() == 0) list.add(region);
-    inside.clear();
-    for (int64_t d = 0; d < box.rank() && (d == 0 || !inside.empty()); ++d) {
-      restricted.clear();
-      for (const Region& each : d == 0 ? std::span(&region, 1) : std::span<const Region>(inside)) {
-        append_restricted(each, d, box.origin[d], box.origin[d] + box.shape[d], &restricted);
-      }
-      std::swap(inside, restricted);
-    }
-    for (const Region& each : inside) list.add(each);
-  }
+  for (const Region& region : regions_in(target.regions, box)) list.add(region);
   return std::move(list.parts);
 }
 

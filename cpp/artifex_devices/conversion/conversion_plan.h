@@ -58,6 +58,6 @@ struct ConversionPlan {
 ConversionPlan plan_conversion(const PlanArguments& arguments);
 
 /// The table of a dry run: a line for each target, what is left over on either side, and the bytes.
-std::string to_string(const ConversionPlan& plan, int64_t workers);
+std::string to_string(const ConversionPlan& plan, int64_t workers, int64_t scratch_bytes);
 
 }  // namespace artifex_devices

@@ -69,7 +69,7 @@ std::string names_text(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string to_string(const ConversionPlan& plan, int64_t workers) {
+std::string to_string(const ConversionPlan& plan, int64_t workers, int64_t scratch_bytes) {
   std::vector<Row> rows = {{"target", "dtype and shape", "source", "changes"}};
   for (const PlannedArray& target : plan.targets) {
     rows.push_back({printable(target.type.name),
@@ -93,6 +93,9 @@ std::string to_string(const ConversionPlan& plan, int64_t workers) {
   text += fmt::format("reads {}, writes {}; needs at most {} of memory for the data ({} workers)",
                       bytes_text(plan.bytes_read), bytes_text(plan.bytes_written),
                       bytes_text(plan.memory_bytes(workers)), workers);
+  if (scratch_bytes > 0) {
+    text += fmt::format(", and {} of disk beside the target for the tiles of a transpose", bytes_text(scratch_bytes));
+  }
   return text;
 }
 

@@ -92,6 +92,19 @@ void append_restricted(const Region& region, int64_t axis, int64_t begin, int64_
   for (int64_t i = whole_end; i < to; ++i) append_restricted(sliced(region, k, i, 1), axis, begin, end, into);
 }
 
+std::vector<Region> regions_in(const std::vector<Region>& regions, const IndexDomain& box) {
+  if (box.rank() == 0) return regions;
+  std::vector<Region> inside;
+  for (int64_t d = 0; d < box.rank(); ++d) {
+    std::vector<Region> restricted;
+    for (const Region& each : d == 0 ? regions : inside) {
+      append_restricted(each, d, box.origin[d], box.origin[d] + box.shape[d], &restricted);
+    }
+    inside = std::move(restricted);
+  }
+  return inside;
+}
+
 void append_unflattened(Region region, int64_t axis, int64_t inner, std::vector<Region>* into) {
   if (into->size() > kMaxRegions) return;
   const size_t first = first_loop(region, axis);

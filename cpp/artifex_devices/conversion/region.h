@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "artifex_devices/base/dtype.h"
+#include "artifex_devices/base/index_domain.h"
 #include "artifex_devices/base/shape.h"
 #include "artifex_devices/conversion/value_change.h"
 
@@ -43,6 +44,9 @@ struct Region {
 /// Largest number of regions of a conversion.
 inline constexpr size_t kMaxRegions = size_t{1} << 20;
 
+/// A gap between elements of a file that is read too, because a seek over it takes as long.
+inline constexpr int64_t kReadThroughBytes = 64 << 10;
+
 /// Inserts a value before position `at`, or removes the one there.
 void insert_value(Dims* dims, int64_t at, int64_t value);
 void erase_value(Dims* dims, int64_t at);
@@ -55,6 +59,9 @@ Region sliced(const Region& region, size_t k, int64_t begin, int64_t count);
 
 /// Appends the part of a region whose indices of `axis` are in [begin, end), as one region or a few.
 void append_restricted(const Region& region, int64_t axis, int64_t begin, int64_t end, std::vector<Region>* into);
+
+/// The parts of regions that are in a box of the target.
+std::vector<Region> regions_in(const std::vector<Region>& regions, const IndexDomain& box);
 
 /// Appends a region after dimension `axis` has become two, the second of size `inner`. One region, unless the blocks
 /// of `inner` divide the elements of the region unevenly. Stops once there are more than kMaxRegions.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from concurrent import futures  # its ThreadPoolExecutor cannot be imported while the interpreter exits
 from contextlib import ExitStack
@@ -18,7 +19,7 @@ from artifex_devices.checkpoint.folders import StrPath, check_path
 from artifex_devices.checkpoint.manifest import value_text
 from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.opening import open_reader
-from artifex_devices.checkpoint.pieces import pieces_of, whole
+from artifex_devices.checkpoint.pieces import Box, pieces_of, tiles_of, whole
 from artifex_devices.checkpoint.planned_reader import PlannedReader
 from artifex_devices.checkpoint.planning import plan_conversion
 from artifex_devices.checkpoint.readers.reader import Reader
@@ -106,7 +107,7 @@ def _compared(a: PlannedReader, b: PlannedReader, progress: Callable[[int], None
                 differences.append(ArrayDifference(name, first, second))
                 continue
             elements, largest = 0, 0.0
-            for piece in pieces_of(whole(a.arrays[name][0]), max(a.itemsize(name), b.itemsize(name))):
+            for piece in _pieces(a, b, name):
                 other = pool.submit(b.read, name, piece)
                 mine = a.read(name, piece)
                 count, size = _difference(mine.reshape(-1), other.result().reshape(-1))
@@ -119,6 +120,15 @@ def _compared(a: PlannedReader, b: PlannedReader, progress: Callable[[int], None
     finally:
         pool.shutdown(cancel_futures=True)
     return Comparison(a.reader.path, b.reader.path, arrays, nbytes, tuple(differences), values, notes)
+
+
+def _pieces(a: PlannedReader, b: PlannedReader, name: str) -> Iterable[Box]:
+    """Returns pieces of an array that are read well on both sides: tiles where one of them is a transpose."""
+    box = whole(a.arrays[name][0])
+    slabs = pieces_of(box, max(a.itemsize(name), b.itemsize(name)))
+    first = next(slabs)
+    tile = a.tile(name, box, first) or b.tile(name, box, first)
+    return tiles_of(box, tile) if tile else itertools.chain([first], slabs)
 
 
 def _text(side: PlannedReader, name: str) -> str | None:

@@ -165,14 +165,15 @@ def convert(
         paths = tree.paths if tree is not None else {} if rules else reader.paths
         values = _values(reader, WRITERS[format], None if tree is None else tree.values, *patterns)
         writer = WRITERS[format](Target(_OPERATION, path, arrays, parts, values, paths, shard_bytes))
-        files = writer.files()
+        execution = Execution(plan, reader, writer)
         seconds = None
         if not dry_run:
             call = _digest((sources, rules, floats, format, writer.target))
-            _execute(Execution(plan, reader, writer), reader, writer, call, overwrite, progress)
+            _execute(execution, reader, writer, call, overwrite, progress)
             seconds = time.monotonic() - begin_s
-        names = tuple(file.name for file in files)
-        return Conversion(path, format, names, plan.bytes_written, seconds, plan.text(worker_count()))
+        names = tuple(file.name for file in writer.files())
+        text = plan.text(worker_count(), execution.scratch_bytes)
+        return Conversion(path, format, names, plan.bytes_written, seconds, text)
     finally:
         if reader is not source:
             reader.close()
@@ -192,7 +193,9 @@ def _execute(
         source = identity_of(reader.path, partial.outer)
         finished = partial.resume(call, _digest(source[1:]))
         run_reported(
-            lambda: execution.run(partial.folder, finished, partial.add), lambda: execution.bytes_written, progress
+            lambda: execution.run(partial.folder, partial.scratch, finished, partial.add),
+            lambda: execution.bytes_written,
+            progress,
         )
         if has_changed(reader.path, partial.outer, source):
             raise failure(

@@ -8,14 +8,17 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from artifex_devices._core import internal
+from artifex_devices.checkpoint.pieces import tiles_of
 from artifex_devices.checkpoint.planned_reader import PlannedReader
 from artifex_devices.checkpoint.readers.reader import Reader
-from artifex_devices.checkpoint.writers.writer import Record, TargetFile, Writer
+from artifex_devices.checkpoint.scratch import Scratch
+from artifex_devices.checkpoint.writers.writer import Record, TargetBox, TargetFile, Writer
 
 _MAX_WORKERS = 4
 
@@ -33,8 +36,17 @@ class Execution:
         self._writer = writer
         self.bytes_written = 0  # also of files that were finished before
 
-    def run(self, folder: str, finished: Mapping[str, Record], record: Callable[[str, Record], None]) -> None:
-        """Writes all files into a folder, except those in `finished` that are unchanged."""
+    @property
+    def scratch_bytes(self) -> int:
+        """Largest size of the scratch file."""
+        boxes = [box for file in self._writer.files() for box in file.boxes]
+        return max((box.nbytes for box in boxes if self._tile(box)), default=0)
+
+    def run(
+        self, folder: str, scratch: str, finished: Mapping[str, Record], record: Callable[[str, Record], None]
+    ) -> None:
+        """Writes all files into a folder, except those in `finished` that are unchanged; `scratch` is a new path."""
+        self._scratch = scratch
         files = []
         for file in self._writer.files():
             if file.name in finished and self._writer.is_finished(folder, file, finished[file.name]):
@@ -60,8 +72,7 @@ class Execution:
             writer = self._writer.begin(folder, file)
             try:
                 for box in file.boxes:
-                    for origin, _ in self._source.pieces(box.name, box.box):
-                        piece = next(pieces)
+                    for origin, piece in self._slabs(box, pieces):
                         writer.write(box, origin, piece)
                         self.bytes_written += piece.nbytes
                         del piece
@@ -70,6 +81,26 @@ class Execution:
                 writer.close()
             record(file.name, finished)
 
+    def _tile(self, box: TargetBox) -> tuple[int, ...] | None:
+        slab = next(self._source.pieces(box.name, box.box))
+        return self._source.tile(box.name, box.box, slab)
+
+    def _slabs(
+        self, box: TargetBox, pieces: Iterator[np.ndarray[Any, Any]]
+    ) -> Iterator[tuple[tuple[int, ...], np.ndarray[Any, Any]]]:
+        """Yields the slabs of a box in row-major order: the next pieces, or what a scratch file makes of tiles."""
+        slabs = self._source.pieces(box.name, box.box)
+        tile = self._tile(box)
+        if tile is None:
+            for origin, _ in slabs:
+                yield origin, next(pieces)
+            return
+        with closing(Scratch(self._scratch, box.box, tile, box.dtype)) as scratch:
+            for each in tiles_of(box.box, tile):
+                scratch.write(each, next(pieces))
+            for slab in slabs:
+                yield slab[0], scratch.read(slab)
+
     def _read_ahead(
         self, files: Sequence[TargetFile], pool: futures.ThreadPoolExecutor
     ) -> Iterator[np.ndarray[Any, Any]]:
@@ -77,7 +108,8 @@ class Execution:
         running: deque[futures.Future[np.ndarray[Any, Any]]] = deque()
         for file in files:
             for box in file.boxes:
-                for piece in self._source.pieces(box.name, box.box):
+                tile = self._tile(box)
+                for piece in tiles_of(box.box, tile) if tile else self._source.pieces(box.name, box.box):
                     running.append(pool.submit(contextvars.copy_context().run, self._source.read, box.name, piece))
                     if len(running) > worker_count():
                         yield running.popleft().result()

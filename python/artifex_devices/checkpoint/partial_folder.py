@@ -21,6 +21,7 @@ from artifex_devices.checkpoint.writers.writer import Record
 _FORMAT = "artifex_devices.conversion"
 _JOURNAL = "journal.jsonl"
 _FILES = "files"
+_SCRATCH = "scratch"
 
 
 class PartialFolder(StagingFolder):
@@ -30,6 +31,7 @@ class PartialFolder(StagingFolder):
         super().__init__(operation, target, overwrite)
         self.outer = f"{self._target}.partial"
         self.folder = f"{self.outer}/{_FILES}"
+        self.scratch = f"{self.outer}/{_SCRATCH}"  # name that a file has for a moment
         self._journal: Any = None  # open file
         self._length = 0
         self._file: os.stat_result | None = None  # that becomes the target
@@ -140,7 +142,7 @@ class PartialFolder(StagingFolder):
     def _remove_completed(self) -> None:
         """Removes the journal of a conversion that was killed after its target was complete."""
         with suppress(OSError):
-            if os.path.lexists(self._target) and os.listdir(self.outer) == [_JOURNAL]:
+            if os.path.lexists(self._target) and set(os.listdir(self.outer)) - {_SCRATCH} == {_JOURNAL}:
                 self._remove_outer()
 
     def _remove_outer(self) -> None:
@@ -162,7 +164,7 @@ class PartialFolder(StagingFolder):
 
     def _read(self) -> list[dict[str, Any]]:
         """Returns the complete lines of the journal, of `_length` bytes; none if nothing has begun."""
-        others = set(os.listdir(self.outer)) - {_FILES, _JOURNAL}
+        others = set(os.listdir(self.outer)) - {_FILES, _JOURNAL, _SCRATCH}
         lines = []
         self._length = 0
         with suppress(FileNotFoundError, ValueError), open(f"{self.outer}/{_JOURNAL}", "rb") as file:

@@ -37,6 +37,14 @@ def pieces_of(box: Box, itemsize: int) -> Iterator[Box]:
             yield tuple(a + b for a, b in zip(origin, place, strict=True)), size
 
 
+def tiles_of(box: Box, tile: tuple[int, ...]) -> Iterator[Box]:
+    """Yields the tiles of a box in row-major order; the last ones of a dimension may be smaller."""
+    origin, shape = box
+    for place in itertools.product(*(range(0, size, step) for size, step in zip(shape, tile, strict=True))):
+        size = tuple(min(step, end - begin) for step, end, begin in zip(tile, shape, place, strict=True))
+        yield tuple(a + b for a, b in zip(origin, place, strict=True)), size
+
+
 def slices_of(box: Box) -> tuple[slice, ...]:
     """Returns a box as slices."""
     return tuple(slice(begin, begin + size) for begin, size in zip(*box, strict=True))

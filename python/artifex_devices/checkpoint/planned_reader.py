@@ -33,6 +33,10 @@ class PlannedReader:
         """Yields the pieces of a box: at most PIECE_BYTES in the source too."""
         return pieces_of(box, self.itemsize(name))
 
+    def tile(self, name: str, box: Box, slab: Box) -> tuple[int, ...] | None:
+        """Returns the shape of tiles to read a box in, no larger than its first slab; None if slabs are as good."""
+        return None if slab == box else self._plan.tile_shape(self._numbers[name], *box, slab[1])
+
     def itemsize(self, name: str) -> int:
         """Returns the bytes of an element, in the checkpoint if they are more there."""
         return self._plan.itemsize(self._numbers[name])

@@ -166,7 +166,7 @@ TEST(ConversionPlan, ItsTextIsATable) {
   const ConversionPlan made =
       plan({{"a.0", {2, 3}}, {"a.1", {2, 3}}, {"norm", {4}}, {"old", {1}}},
            {transposed("a.*", {1, 0}), stacked("a.{layer}", "layers/a", 0), rule(RuleKind::kDrop, {"old"})});
-  EXPECT_EQ(to_string(made, 2),
+  EXPECT_EQ(to_string(made, 2, 0),
             "target    dtype and shape   source    changes\n"
             "layers/a  float32(2, 3, 2)  a.0, a.1  transposed, 2 boxes\n"
             "norm      float32(4,)       norm\n"

@@ -91,4 +91,4 @@ def test_rules_are_equal_hashable_and_pickled_by_their_fields():
 def test_a_conversion_of_all_layers_reads_each_byte_once():
     plan = planned(LAYERS, [rules.stack("layers.{layer}.up", "up", "layer")])
     assert (plan.bytes_read, plan.bytes_written) == (12 * 96, 12 * 96)
-    assert "layers.0.up, ..., layers.11.up (12 arrays)" in plan.text(2)
+    assert "layers.0.up, ..., layers.11.up (12 arrays)" in plan.text(2, 0)
