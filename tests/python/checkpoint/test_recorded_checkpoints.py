@@ -103,7 +103,7 @@ checkpoint.metadata(f / "two").process_count, sorted(p.name for p in (f / "two")
 checkpoint.restore(f / "two", verify=True)
 checkpoint.convert(f / "one", f / "two")
 checkpoint.convert(f / "one", f / "two", overwrite=True).files, checkpoint.metadata(f / "two").process_count
-checkpoint.convert(f / "wide", f / "three", num_files=2, progress=seen.append).files, seen
+checkpoint.convert(f / "wide", f / "three", num_files=2, progress=seen.append).files, seen[-1]
 checkpoint.convert(f / "one", f / "four", num_files=0)
 checkpoint.convert(f / "one", f / "four", num_files=100_000)
 checkpoint.convert(f / "one", f / "four", overwrite=1)
