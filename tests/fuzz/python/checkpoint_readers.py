@@ -17,6 +17,7 @@ MODULES = (
     "artifex_devices.checkpoint.readers.distcp_metadata",
     "artifex_devices.checkpoint.readers.npz_reader",
     "artifex_devices.checkpoint.readers.orbax_metadata",
+    "artifex_devices.checkpoint.readers.pickled_records",
     "artifex_devices.checkpoint.readers.zip_members",
     "numpy.lib._format_impl",
     "zipfile",

@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file .metadata of torch.distributed.checkpoint, a pickle, read without PyTorch and without running its code.
 
-Records stand for the classes of the pickle. Any other class or function is refused before it is called.
+Records stand for the classes of the pickle. Any other class or function is refused.
 """
 
 from __future__ import annotations
 
-import io
-import itertools
-import pickle
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from artifex_devices._base.checks import failure
 from artifex_devices._base.regular_file import read_regular_file
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices.checkpoint.readers.pickled_records import Record, read_pickle
 from artifex_devices.checkpoint.readers.torch_library import DTYPES
 
 FILE = ".metadata"
 _MAX_BYTES = 1 << 28
+_MOST_DIMS = 64  # of an array
 _MODULE = "torch.distributed.checkpoint"
 
 
@@ -46,83 +44,33 @@ class StoredTensor(NamedTuple):
     chunks: tuple[Chunk, ...]
 
 
-class _Record:
-    """Stands for an object of torch: its attributes."""
-
-    def __init__(self, *arguments: object) -> None:
-        self.arguments = arguments
-
-    def __setstate__(self, state: Any) -> None:
-        self.__dict__.update(state if isinstance(state, dict) else {"state": state})
+def _empty(arguments: tuple[Any, ...]) -> dict[Any, Any]:
+    if arguments:
+        raise ValueError("an OrderedDict has arguments")
+    return {}
 
 
-def _sizes(values: Any = ()) -> tuple[int, ...]:
-    return _dims(tuple(values))
+def _sizes(arguments: tuple[Any, ...]) -> tuple[int, ...]:
+    return _dims(*arguments)
 
 
-def _same(value: object) -> object:
-    return value
-
-
-_ALLOWED: dict[tuple[str, str], Any] = {
-    **{(f"{_MODULE}.metadata", name): _Record for name in (
+_ALLOWED: dict[str, Any] = {
+    **{f"{_MODULE}.metadata.{name}": Record for name in (
         "Metadata", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata", "MetadataIndex",
         "TensorProperties", "_MEM_FORMAT_ENCODING", "StorageMeta",
     )},
-    (f"{_MODULE}.filesystem", "_StorageInfo"): _Record,
-    (f"{_MODULE}.filesystem", "_StoragePrefix"): _Record,
-    ("torch.serialization", "_get_layout"): _same,
-    ("torch", "Size"): _sizes,
-    ("torch", "device"): _Record,
-    ("collections", "OrderedDict"): dict,
-    **{("megatron.core.dist_checkpointing.strategies.torch", name): _Record for name in (
+    f"{_MODULE}.filesystem._StorageInfo": Record,
+    f"{_MODULE}.filesystem._StoragePrefix": Record,
+    "torch.serialization._get_layout": Record,
+    "torch.Size": _sizes,
+    "torch.device": Record,
+    "collections.OrderedDict": _empty,
+    **{f"megatron.core.dist_checkpointing.strategies.torch.{name}": Record for name in (
         "MCoreMetadata", "MCoreSavePlan",
     )},
-    **{(module, name): _Record for module in ("pathlib", "pathlib._local") for name in ("PosixPath", "WindowsPath")},
-    **{("torch", name): f"torch.{name}" for name in DTYPES},
+    **{f"{module}.{name}": Record for module in ("pathlib", "pathlib._local") for name in ("PosixPath", "WindowsPath")},
+    **{f"torch.{name}": f"torch.{name}" for name in DTYPES},
 }  # fmt: skip
-
-
-def _flat(load: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Returns a function that loads a tuple, and refuses deep ones: their hash may take exponential time."""
-
-    def load_flat(unpickler: Any) -> None:
-        load(unpickler)
-        inner = [each for each in unpickler.stack[-1] if type(each) is tuple]
-        if any(type(each) is tuple for each in itertools.chain(*inner)):
-            raise pickle.UnpicklingError("it has tuples in tuples in tuples")
-
-    return load_flat
-
-
-def _build(unpickler: Any) -> None:
-    """Sets the attributes of a record; UnpicklingError for another object, such as the class of all records."""
-    state = unpickler.stack.pop()
-    if type(unpickler.stack[-1]) is not _Record:
-        raise pickle.UnpicklingError(f"it sets attributes of {safe_repr(unpickler.stack[-1])}")
-    unpickler.stack[-1].__setstate__(state)
-
-
-class _Unpickler(pickle._Unpickler):  # the one in C allocates what a number asks for
-    def find_class(self, module: str, name: str) -> Any:
-        """Returns what stands for a class; UnpicklingError for a class that no metadata has."""
-        try:
-            return _ALLOWED[module, name]
-        except KeyError:
-            raise pickle.UnpicklingError(f"it names {module}.{name}, which is not a class of the metadata") from None
-
-    def persistent_load(self, pid: object) -> Any:
-        """Raises UnpicklingError."""
-        raise pickle.UnpicklingError("it refers to other objects")
-
-    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
-        **pickle._Unpickler.dispatch,
-        pickle.BUILD[0]: _build,
-        **{
-            code[0]: _flat(pickle._Unpickler.dispatch[code[0]])
-            for code in (pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3)
-        },
-    }
 
 
 def read_metadata(operation: str, folder: str) -> tuple[dict[str, StoredTensor], dict[str, Place]]:
@@ -134,16 +82,15 @@ def read_metadata(operation: str, folder: str) -> tuple[dict[str, StoredTensor],
     """
     path = f"{folder}/{FILE}"
     try:
-        root = _Unpickler(io.BytesIO(read_regular_file(path, _MAX_BYTES))).load()
-        places = {_key(index): _place(info) for index, info in root.storage_data.items()}
+        root = _attributes(read_pickle(read_regular_file(path, _MAX_BYTES), _ALLOWED))
+        places = {_key(index): _place(info) for index, info in root["storage_data"].items()}
         tensors, objects = {}, {}
-        for name, item in root.state_dict_metadata.items():
-            if not isinstance(name, str):
-                raise ValueError(f"the name {safe_repr(name)}")
-            if hasattr(item, "chunks"):
-                tensors[name] = _tensor(name, item, places)
+        for name, item in root["state_dict_metadata"].items():
+            name.encode()  # UnicodeError for half a surrogate pair
+            if "chunks" in (found := _attributes(item)):
+                tensors[name] = _tensor(name, found, places)
             else:
-                objects[name] = places[name, None]
+                objects[name] = _taken(places, name, None)
     except OSError:
         raise
     except Exception as error:  # any: the pickle decides which operations meet which objects
@@ -157,33 +104,59 @@ def read_metadata(operation: str, folder: str) -> tuple[dict[str, StoredTensor],
     return tensors, objects
 
 
-def _tensor(name: str, item: Any, places: dict[Any, Place]) -> StoredTensor:
-    dtype = item.properties.state[0] if hasattr(item.properties, "state") else item.properties.dtype
+def _tensor(name: str, item: dict[str, Any], places: dict[Any, Place]) -> StoredTensor:
+    properties = item["properties"].state
+    dtype = properties[0] if type(properties) is tuple else properties["dtype"]
     if not isinstance(dtype, str):
-        raise ValueError(f"the dtype of {name!a} is {safe_repr(dtype)}")
+        raise ValueError(f"the dtype of {name!a} is a {type(dtype).__name__}")
     chunks = []
-    for chunk in item.chunks:
-        origin = _dims(chunk.offsets)
-        chunks.append(Chunk(origin, _dims(chunk.sizes), places[name, origin]))
-    return StoredTensor(dtype, _dims(item.size), tuple(chunks))
+    for chunk in map(_attributes, item["chunks"]):
+        origin = _dims(chunk["offsets"])
+        chunks.append(Chunk(origin, _dims(chunk["sizes"]), _taken(places, name, origin)))
+    return StoredTensor(dtype, _dims(item["size"]), tuple(chunks))
+
+
+def _attributes(item: Any) -> dict[str, Any]:
+    if type(item) is not Record or type(item.state) is not dict:
+        raise ValueError(f"it has a {type(item).__name__} instead of an object with attributes")
+    return item.state
+
+
+def _taken(places: dict[Any, Place], name: str, origin: tuple[int, ...] | None) -> Place:
+    """Removes a place: the same parts in many tensors would take quadratic time."""
+    if (name, origin) not in places:
+        raise ValueError(f"it has no bytes, or twice the same bytes, of {name!a} at {origin}")
+    return places.pop((name, origin))
 
 
 def _key(index: Any) -> tuple[str, tuple[int, ...] | None]:
-    offset = getattr(index, "offset", None)
-    return index.fqn, None if offset is None else _dims(offset)
+    found = _attributes(index)
+    name, offset = found["fqn"], found.get("offset")
+    if type(name) is not str:
+        raise ValueError(f"a name is a {type(name).__name__}")
+    return name, None if offset is None else _dims(offset)
 
 
-def _dims(values: Any) -> tuple[int, ...]:
-    if not isinstance(values, tuple) or not all(type(value) is int and 0 <= value < 1 << 63 for value in values):
-        raise ValueError(f"sizes are {safe_repr(values)}")
-    return values
+def _dims(values: Any = ()) -> tuple[int, ...]:
+    if not isinstance(values, (tuple, list)) or len(values) > _MOST_DIMS:
+        raise ValueError(f"sizes are a {type(values).__name__}")
+    if not all(type(value) is int and 0 <= value < 1 << 63 for value in values):
+        raise ValueError(f"sizes are {[value if type(value) is int else type(value) for value in values]}")
+    return tuple(values)
 
 
 def _place(info: Any) -> Place:
-    begin, nbytes = _dims((info.offset, info.length))
-    file = info.relative_path
-    if not isinstance(file, str) or "/" in file or "\0" in file or not file or file.startswith(".."):
-        raise ValueError(f"it names the file {safe_repr(file)}")
-    if getattr(info, "transform_descriptors", None):
-        raise ValueError(f"{file!a} is transformed by {safe_repr(info.transform_descriptors)}, which is not read here")
+    found = _attributes(info)
+    begin, nbytes = _dims((found["offset"], found["length"]))
+    file = found["relative_path"]
+    if (
+        type(file) is not str
+        or not 0 < len(file.encode()) < 256
+        or "/" in file
+        or "\0" in file
+        or file.startswith("..")
+    ):
+        raise ValueError(f"it names the file {safe_repr(file) if type(file) is str else type(file)}")
+    if found.get("transform_descriptors"):
+        raise ValueError(f"{file!a} is transformed, which is not read here")
     return Place(file, begin, nbytes)
