@@ -310,6 +310,65 @@ def test_code_in_the_metadata_is_refused(tmp_path):
         checkpoint.open(tmp_path)
 
 
+@pytest.fixture(params=["bin", "distcp"])
+def save(request, tmp_path):
+    """Saves tensors, and returns the file that has their elements."""
+
+    def save(tensors):
+        if request.param == "bin":
+            torch.save(tensors, tmp_path / "a.bin")
+            return tmp_path / "a.bin"
+        dcp.save(tensors, checkpoint_id=str(tmp_path), no_dist=True)
+        return tmp_path / "__0_0.distcp"
+
+    return save
+
+
+def change_byte(path, found, by=0):
+    content = bytearray(path.read_bytes())
+    content[content.index(found) + by] ^= 1
+    path.write_bytes(content)
+
+
+def test_verify_compares_checksums_of_storages(tmp_path, save):
+    """Each storage is read once; names come in the order of the file."""
+    base = torch.arange(1000, dtype=torch.int32)
+    path = save({"a": torch.ones(5), "rows": base[200:210].reshape(2, 5), "whole": base, "empty": torch.zeros(0)})
+    done = []
+    with checkpoint.open(tmp_path) as reader:
+        assert reader.verify(progress=done.append)[1] == "CRC-32 checksums of all elements were compared."
+    assert done[-1] in (4020, 4060)  # torch.distributed.checkpoint writes the view by itself
+    change_byte(path, base.numpy()[500:].tobytes(), 3)
+    with checkpoint.open(tmp_path) as reader:
+        assert reader.read("a").tolist() == [1] * 5
+        with pytest.raises(
+            ValueError, match=r"Reader\.verify: '.*(a\.bin|distcp)': '(rows|whole)' is damaged: its checksum"
+        ):
+            reader.verify()
+
+
+def test_a_wrong_byte_of_a_header_is_noticed_at_open(tmp_path, save):
+    """PyTorch itself does not compare checksums: it would return another shape, or fewer elements."""
+    change_byte(save({"w": torch.arange(10.0)}), b"K\x0a\x85", 1)
+    with pytest.raises(ValueError, match=r"the checksum of its bytes from [0-9]+ is wrong"):
+        checkpoint.open(tmp_path)
+
+
+def test_files_without_checksums_are_read_and_said_to_have_none(tmp_path, save):
+    before = torch.serialization.get_crc32_options()
+    torch.serialization.set_crc32_options(False)
+    try:
+        save({"w": torch.arange(10.0), "v": torch.ones(3)})
+    finally:
+        torch.serialization.set_crc32_options(before)
+    with checkpoint.open(tmp_path) as reader:
+        assert reader.read("w").tolist() == list(range(10))
+        assert reader.verify() == (
+            "All elements of 2 arrays were read.",
+            "The format has no checksums of its elements: changed elements cannot be noticed.",
+        )
+
+
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_metadata_of_each_protocol_is_read(tmp_path, protocol):
     dcp.save(

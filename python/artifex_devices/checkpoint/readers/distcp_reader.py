@@ -20,11 +20,11 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.checkpoint.manifest import VALUE_TYPES
 from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.readers.distcp_metadata import FILE, Chunk, Place, StoredTensor, read_metadata
-from artifex_devices.checkpoint.readers.located_arrays import LocatedArray, LocatedArrays, LocatedPart
-from artifex_devices.checkpoint.readers.reader import Box, ReadArray, Reader
+from artifex_devices.checkpoint.readers.located_arrays import ArchiveReader, LocatedArray, LocatedArrays, LocatedPart
+from artifex_devices.checkpoint.readers.reader import Box, ReadArray
 from artifex_devices.checkpoint.readers.torch_archive import ARCHIVE_ERRORS, axes_of, storages_of
 from artifex_devices.checkpoint.readers.torch_library import dtype_of, import_torch, load
-from artifex_devices.checkpoint.readers.zip_members import open_regular
+from artifex_devices.checkpoint.readers.zip_members import StoredBytes, open_regular, read_stored, stored_bytes
 
 _MAX_OBJECT = 1 << 20  # bytes of a Python object, or of the header of a tensor
 
@@ -56,7 +56,7 @@ class _Slice(io.RawIOBase):
         return len(content)
 
 
-class DistcpReader(Reader):
+class DistcpReader(ArchiveReader):
     """Reads boxes of the tensors of .distcp files."""
 
     def __init__(self, operation: str, path: str) -> None:
@@ -89,9 +89,6 @@ class DistcpReader(Reader):
     def _read(self, operation: str, name: str, dtype: np.dtype[Any], box: Box, verify: bool) -> np.ndarray[Any, Any]:
         return self._arrays_in_files.read(operation, name, dtype, box)
 
-    def _close(self) -> None:
-        self._arrays_in_files.close()
-
     def _located(self, name: str, tensor: StoredTensor) -> LocatedArray:
         numbers = {file: number for number, file in enumerate(self._file_paths)}
         dtype = dtype_of(tensor.dtype)
@@ -100,9 +97,9 @@ class DistcpReader(Reader):
         for chunk in tensor.chunks:
             if 0 in chunk.shape:
                 continue
-            axes, begin = self._elements(name, chunk, tensor.dtype, dtype.itemsize)
+            axes, begin, storage = self._elements(name, chunk, tensor.dtype, dtype.itemsize)
             all_axes.add(axes)
-            parts.append(LocatedPart(chunk.origin, chunk.shape, numbers[chunk.place.file], begin))
+            parts.append(LocatedPart(chunk.origin, chunk.shape, numbers[chunk.place.file], begin, storage))
         if len(all_axes) > 1:
             raise self._damaged(name, "its parts have their dimensions in several orders")
         axes = all_axes.pop() if all_axes else tuple(range(len(tensor.shape)))
@@ -110,14 +107,14 @@ class DistcpReader(Reader):
             parts = [LocatedPart((0,) * len(tensor.shape), tensor.shape, 0, 0)]
         return LocatedArray(dtype, tensor.shape, axes, tuple(parts))
 
-    def _elements(self, name: str, chunk: Chunk, dtype: str, itemsize: int) -> tuple[tuple[int, ...], int]:
-        """Returns the dimensions in the order of the bytes of a chunk, and its first byte in the file."""
+    def _elements(self, name: str, chunk: Chunk, dtype: str, itemsize: int) -> tuple[tuple[int, ...], int, StoredBytes]:
+        """Returns the dimensions in the order of the bytes of a chunk, its first byte in the file, and its storage."""
         place = chunk.place
         number = self._files[place.file].fileno()
         try:
             with zipfile.ZipFile(io.BufferedReader(_Slice(number, place))) as archive:
                 storages = storages_of(archive, number, place.begin)
-                ((begin, size),) = storages.items()
+                (storage,) = storages.values()
                 tensor = self._header(archive, place)
         except ARCHIVE_ERRORS as error:
             raise self._damaged(name, f"a part cannot be read: {safe_repr(error)[:300]}") from None
@@ -127,20 +124,21 @@ class DistcpReader(Reader):
         if axes is None:
             raise self._damaged(name, f"a part is not dense, with strides {tensor.stride()}")
         offset = int(tensor.storage_offset()) * itemsize
-        if offset + math.prod(chunk.shape) * itemsize > size:
-            raise self._damaged(name, f"a part has a storage of {size} bytes")
-        if begin + size > place.begin + place.nbytes:
+        if offset + math.prod(chunk.shape) * itemsize > storage.nbytes:
+            raise self._damaged(name, f"a part has a storage of {storage.nbytes} bytes")
+        if storage.begin + storage.nbytes > place.begin + place.nbytes:
             raise self._damaged(name, "a part ends after its item")
-        return axes, begin + offset
+        return axes, storage.begin + offset, storage
 
     def _header(self, archive: zipfile.ZipFile, place: Place) -> Any:
         """Returns the tensor of an item without its elements. PyTorch reads equal headers once."""
         (info,) = (info for info in archive.infolist() if info.filename.endswith("/data.pkl"))
         if info.file_size > _MAX_OBJECT:
             raise ValueError(f"its header has {info.file_size} bytes")
-        header = archive.read(info)
+        number = self._files[place.file].fileno()
+        header = read_stored(number, stored_bytes(number, info, place.begin))
         if header not in self._headers:
-            source = io.BufferedReader(_Slice(self._files[place.file].fileno(), place))
+            source = io.BufferedReader(_Slice(number, place))
             path = self._file_paths[place.file]
             self._headers[header] = load(self._torch, self._operation, path, source, map_location="meta")
         return self._headers[header]

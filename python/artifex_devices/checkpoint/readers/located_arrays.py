@@ -3,23 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from artifex_devices._base.checks import failure
 from artifex_devices._core import internal
-from artifex_devices.checkpoint.readers.reader import Box
+from artifex_devices.checkpoint.pieces import pieces_of, whole
+from artifex_devices.checkpoint.readers.reader import Box, Reader
 from artifex_devices.checkpoint.readers.stored_reader import read_box
+from artifex_devices.checkpoint.readers.zip_members import StoredBytes
 
 
 class LocatedPart(NamedTuple):
-    """One stored box: index of its first element, shape, number of its file, and first byte in the file."""
+    """One stored box: index of its first element, shape, file number, first byte, and the storage that contains it."""
 
     origin: tuple[int, ...]
     shape: tuple[int, ...]
     file: int
     begin: int
+    storage: StoredBytes | None = None
 
 
 class LocatedArray(NamedTuple):
@@ -32,7 +37,11 @@ class LocatedArray(NamedTuple):
 
 
 class LocatedArrays:
-    """Reads boxes of arrays by the places of their parts."""
+    """Reads boxes of arrays by the places of their parts.
+
+    Attributes:
+        without_checksums: Names of the arrays in storages that have no checksum.
+    """
 
     def __init__(self, operation: str, paths: list[str], arrays: dict[str, LocatedArray]) -> None:
         """Opens the files and checks all places.
@@ -56,6 +65,24 @@ class LocatedArrays:
             for name, array in arrays.items()
             for part in array.parts
         ]
+        self._paths = paths
+        self.without_checksums = [
+            name
+            for name, array in arrays.items()
+            if any(part.storage and part.storage.nbytes and not part.storage.crc for part in array.parts)
+        ]
+        self._storages: dict[str, list[tuple[int, int, StoredBytes]]] = {}  # row, file; of the first array of each
+        seen = set()
+        for name, array in arrays.items():
+            for part in array.parts:
+                key = part.file, part.storage
+                if part.storage is not None and key not in seen:
+                    seen.add(key)
+                    row = len(arrays) + len(seen) - 1
+                    self._storages.setdefault(name, []).append((row, part.file, part.storage))
+                    begin, nbytes, _ = part.storage
+                    title = f"the storage in file {part.file} from {begin}"
+                    rows.append((title, np.dtype(np.uint8), (nbytes,), (0,), (nbytes,), part.file, begin))
         self._files: internal.StoredCheckpoint | None = internal.StoredCheckpoint.of_parts(paths, rows, operation)
 
     def read(self, operation: str, name: str, dtype: np.dtype[Any], box: Box) -> np.ndarray[Any, Any]:
@@ -68,9 +95,46 @@ class LocatedArrays:
         stored = _stored(origin, self._axes[name]), _stored(shape, self._axes[name])
         return read_box(operation, self._files, self._numbers[name], dtype, stored)
 
+    def verify(self, operation: str, name: str) -> Iterator[int]:
+        """Reads the storages of which the array is the first one, and yields their bytes piece by piece.
+
+        Raises:
+            ValueError: A storage has another checksum.
+        """
+        for row, file, storage in self._storages.get(name, ()):
+            crc = 0
+            for piece in pieces_of(whole((storage.nbytes,)), 1):
+                content = read_box(operation, self._files, row, np.dtype(np.uint8), piece)
+                crc = zlib.crc32(content.data, crc)
+                yield content.nbytes
+            if storage.crc not in (0, crc):
+                problem = f"its checksum is {crc:08x}, expected {storage.crc:08x}"
+                raise failure(
+                    ValueError,
+                    operation,
+                    f"{self._paths[file]!r}: {name!a} is damaged: {problem}",
+                    expected="the bytes that were saved",
+                    fix="copy the file again",
+                )
+
     def close(self) -> None:
         """Closes the files when no thread reads them any more."""
         self._files = None
+
+
+class ArchiveReader(Reader):
+    """Reader of arrays in archives of torch.save, whose storages have checksums."""
+
+    _arrays_in_files: LocatedArrays
+
+    def _verify(self, name: str, dtype: np.dtype[Any]) -> Iterator[int]:
+        return self._arrays_in_files.verify("Reader.verify", name)
+
+    def _checksums(self) -> str:
+        return self._checksums_of("CRC-32", self._arrays_in_files.without_checksums)
+
+    def _close(self) -> None:
+        self._arrays_in_files.close()
 
 
 def row_major(stored: np.ndarray[Any, Any], axes: Iterable[int]) -> np.ndarray[Any, Any]:

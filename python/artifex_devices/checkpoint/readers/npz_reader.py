@@ -23,7 +23,7 @@ from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices._core import internal
 from artifex_devices.checkpoint.readers.located_arrays import LocatedArray, LocatedArrays, LocatedPart, row_major
 from artifex_devices.checkpoint.readers.reader import Box, ReadArray, Reader, closed
-from artifex_devices.checkpoint.readers.zip_members import BoundedFile, first_byte, open_regular
+from artifex_devices.checkpoint.readers.zip_members import BoundedFile, open_regular, stored_bytes
 
 _MAX_HEADER = 10_000  # bytes of the header of an array, as in NumPy
 _PIECE = 1 << 20  # bytes that are decompressed at a time
@@ -201,7 +201,7 @@ class NpzReader(Reader):
             if expected != info.file_size:
                 raise self._damaged(operation, name, f"it has {info.file_size} bytes, expected {expected}")
             if is_stored:
-                begin = first_byte(file.fileno(), info) + member.begin
+                begin = stored_bytes(file.fileno(), info).begin + member.begin
                 member = member._replace(begin=begin, compressed=None, crc=info.CRC)
             yield name, member
 

@@ -90,7 +90,8 @@ class Reader(ABC):
         """Reads an array, or a box of it: no other bytes of the array are read, unless the file is compressed.
 
         Checksums of checkpoints of this package are compared for the pieces of 1 MiB that the box contains, if it is a
-        range of rows or the full array; those of .npz files, if it is the full array. Other formats have none.
+        range of rows or the full array; those of .npz files, if it is the full array. `verify` also compares those of
+        files of torch.save. Other formats have none.
 
         Args:
             name: Name of the array.
@@ -252,7 +253,15 @@ class Reader(ABC):
 
     def _checksums(self) -> str:
         """Returns a sentence on the checksums that `_verify` compares."""
-        return "The format has no checksums of its elements: changed elements cannot be noticed."
+        return self._checksums_of("", self.names())
+
+    def _checksums_of(self, kind: str, without: Sequence[str]) -> str:
+        """Returns the sentence for checksums of a kind that all arrays have, except those `without`."""
+        if not without:
+            return f"{kind} checksums of all elements were compared."
+        if len(without) == len(self.names()):
+            return "The format has no checksums of its elements: changed elements cannot be noticed."
+        return f"{kind} checksums were compared, but changed elements cannot be noticed in {list_of(list(without))}."
 
     def _count_read(self) -> int:
         """Returns the bytes that restores have read so far."""

@@ -47,12 +47,7 @@ class StoredReader(Reader):
         files = self._files
         if files is None:
             raise closed("Reader.verify")
-        without = files.without_checksums
-        if not without:
-            return "CRC-32C checksums of all elements were compared."
-        if len(without) == len(self.names()):
-            return super()._checksums()
-        return f"CRC-32C checksums were compared, but changed elements cannot be noticed in {list_of(without)}."
+        return self._checksums_of("CRC-32C", files.without_checksums)
 
     def _count_read(self) -> int:
         count: int = 0 if self._files is None else self._files.bytes_read

@@ -7,7 +7,7 @@ import struct
 import zipfile
 from collections.abc import Iterable
 
-from artifex_devices.checkpoint.readers.zip_members import first_byte
+from artifex_devices.checkpoint.readers.zip_members import MAX_DIRECTORY, StoredBytes, read_stored, stored_bytes
 
 INDEX = ".bin.index.json"
 _SUFFIXES = (".bin", ".pt", ".pth")
@@ -21,8 +21,8 @@ def model_files(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.endswith(_SUFFIXES) and not name.startswith(_COMPANIONS)]
 
 
-def storages_of(archive: zipfile.ZipFile, descriptor: int, begin: int = 0) -> dict[int, int]:
-    """Returns the bytes of each storage of an archive, by its first byte in the file.
+def storages_of(archive: zipfile.ZipFile, descriptor: int, begin: int = 0) -> dict[int, StoredBytes]:
+    """Returns the storages of an archive, by its first byte in the file.
 
     Args:
         archive: The archive.
@@ -35,12 +35,15 @@ def storages_of(archive: zipfile.ZipFile, descriptor: int, begin: int = 0) -> di
     storages = {}
     for info in archive.infolist():
         name = info.filename.partition("/")[2]
-        if name == "byteorder" and (info.file_size != 6 or archive.read(info) != b"little"):
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError("it is compressed")
+        stored = stored_bytes(descriptor, info, begin)
+        if name == "byteorder" and (stored.nbytes != 6 or read_stored(descriptor, stored) != b"little"):
             raise ValueError("its numbers are big-endian")
+        if name == "data.pkl" and stored.nbytes <= MAX_DIRECTORY:  # PyTorch does not compare its checksum
+            read_stored(descriptor, stored)
         if name.startswith("data/"):
-            if info.compress_type != zipfile.ZIP_STORED:
-                raise ValueError("it is compressed")
-            storages[first_byte(descriptor, info, begin)] = info.file_size
+            storages[stored.begin] = stored
     return storages
 
 

@@ -20,11 +20,11 @@ from artifex_devices._base.regular_file import read_regular_file
 from artifex_devices._base.safe_repr import safe_repr
 from artifex_devices.checkpoint.manifest import VALUE_TYPES, Value
 from artifex_devices.checkpoint.named_leaves import list_of
-from artifex_devices.checkpoint.readers.located_arrays import LocatedArray, LocatedArrays, LocatedPart
+from artifex_devices.checkpoint.readers.located_arrays import ArchiveReader, LocatedArray, LocatedArrays, LocatedPart
 from artifex_devices.checkpoint.readers.reader import Box, ReadArray, Reader
 from artifex_devices.checkpoint.readers.torch_archive import ARCHIVE_ERRORS, INDEX, axes_of, model_files, storages_of
 from artifex_devices.checkpoint.readers.torch_library import bits_of, dtype_of, fake_tensors, import_torch, load
-from artifex_devices.checkpoint.readers.zip_members import BoundedFile, open_regular
+from artifex_devices.checkpoint.readers.zip_members import BoundedFile, StoredBytes, open_regular
 
 _MAX_INDEX = 1 << 28  # bytes
 _MAX_DEPTH = 64  # of dicts and lists
@@ -38,7 +38,7 @@ class _View(NamedTuple):
     offset: int
 
 
-class TorchReader(Reader):
+class TorchReader(ArchiveReader):
     """Reads boxes of the tensors of files of torch.save."""
 
     def __init__(self, operation: str, path: str) -> None:
@@ -95,8 +95,14 @@ class TorchReader(Reader):
         return np.lib.stride_tricks.as_strided(span, shape, strides).copy()
 
     def _close(self) -> None:
-        self._arrays_in_files.close()
+        super()._close()
         self._in_memory.clear()
+
+    def _verify(self, name: str, dtype: np.dtype[Any]) -> Iterator[int]:
+        return Reader._verify(self, name, dtype) if name in self._in_memory else super()._verify(name, dtype)
+
+    def _checksums(self) -> str:
+        return self._checksums_of("CRC-32", [*self._arrays_in_files.without_checksums, *self._in_memory])
 
     def _file(self, path: str, number: int) -> dict[str, Any]:
         """Returns the items of a file by their names, with a ReadArray for each tensor that can be read."""
@@ -124,7 +130,9 @@ class TorchReader(Reader):
             return False
         return item.layout == torch.strided and not (item.is_quantized or item.is_conj() or item.is_neg())
 
-    def _add_tensor(self, path: str, number: int, name: str, tensor: Any, storages: dict[int, int] | None) -> ReadArray:
+    def _add_tensor(
+        self, path: str, number: int, name: str, tensor: Any, storages: dict[int, StoredBytes] | None
+    ) -> ReadArray:
         """Notes where the elements of a tensor are."""
         shape, strides = tuple(tensor.shape), tuple(tensor.stride())
         dtype = dtype_of(str(tensor.dtype))
@@ -142,14 +150,20 @@ class TorchReader(Reader):
         first = 0 if 0 in shape else int(tensor.storage_offset())
         last = first + _dot((size - 1 for size in shape), strides)
         is_outside = min((first, *strides)) < 0 or (0 not in shape and (last + 1) * dtype.itemsize > nbytes)
-        if is_outside or storages.get(begin, -1) < nbytes or math.prod(shape) * dtype.itemsize > _MOST_REPEATS * nbytes:
+        stored = storages.get(begin)
+        if (
+            is_outside
+            or stored is None
+            or stored.nbytes < nbytes
+            or math.prod(shape) * dtype.itemsize > _MOST_REPEATS * nbytes
+        ):
             problem = f"the storage of {name!a} has fewer bytes than its shape needs"
             raise self._failure(path, problem, "a file of torch.save", "copy the file again")
         axes = axes_of(shape, strides)
         if axes is None:
             self._views[name] = _View(strides, first)
             shape, axes, first = (last + 1,), (0,), 0
-        part = LocatedPart((0,) * len(shape), shape, number, begin + first * dtype.itemsize)
+        part = LocatedPart((0,) * len(shape), shape, number, begin + first * dtype.itemsize, stored)
         self._located[name] = LocatedArray(dtype, shape, axes, (part,))
         return found
 

@@ -8,11 +8,21 @@ import os
 import stat
 import struct
 import zipfile
+import zlib
+from typing import NamedTuple
 
 from artifex_devices._base.checks import failure
 
 MAX_DIRECTORY = 64 << 20  # bytes of the directory of an archive
 _LOCAL = struct.Struct("<4s5H3I2H")  # what stands before a member
+
+
+class StoredBytes(NamedTuple):
+    """Consecutive bytes of a file, and their CRC-32; 0 if they have none, as PyTorch writes on request."""
+
+    begin: int
+    nbytes: int
+    crc: int
 
 
 class BoundedFile(io.FileIO):
@@ -48,8 +58,8 @@ def open_regular(operation: str, path: str) -> io.FileIO:
     return open(number, "rb", buffering=0)
 
 
-def first_byte(descriptor: int, info: zipfile.ZipInfo, archive_begin: int = 0) -> int:
-    """Returns the position in a file of the first byte of a member, of an archive that begins at `archive_begin`.
+def stored_bytes(descriptor: int, info: zipfile.ZipInfo, archive_begin: int = 0) -> StoredBytes:
+    """Returns where a member that is not compressed is in a file, of an archive that begins at `archive_begin`.
 
     Raises:
         ValueError: There is no member at the place that the directory states.
@@ -59,4 +69,12 @@ def first_byte(descriptor: int, info: zipfile.ZipInfo, archive_begin: int = 0) -
     if len(head) != _LOCAL.size or not head.startswith(b"PK\x03\x04"):
         raise ValueError("the directory states a wrong place")
     fields = _LOCAL.unpack(head)
-    return place + _LOCAL.size + int(fields[-2]) + int(fields[-1])
+    return StoredBytes(place + _LOCAL.size + int(fields[-2]) + int(fields[-1]), info.file_size, info.CRC)
+
+
+def read_stored(descriptor: int, stored: StoredBytes) -> bytes:
+    """Returns the bytes of a small member; ValueError if the file ends before, or another checksum is stated."""
+    content = os.pread(descriptor, stored.nbytes, stored.begin)
+    if len(content) != stored.nbytes or stored.crc not in (0, zlib.crc32(content)):
+        raise ValueError(f"the checksum of its bytes from {stored.begin} is wrong")
+    return content
