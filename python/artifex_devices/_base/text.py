@@ -29,6 +29,11 @@ def bytes_text(count: float) -> str:
     return f"{value:.1f} {_UNITS[unit]}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Formats a count of things, such as "1 file" and "1,024 files"."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def parse_bytes(text: str) -> int | None:
     """Reads `4000000`, `4MB` (of a million), `4 MiB` (of 2 to the 20th) or `1.5 GB`; None for other texts.
 

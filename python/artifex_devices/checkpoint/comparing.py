@@ -91,8 +91,8 @@ def compare(
 
 
 def _planned(reader: Reader, rules: Rule | Iterable[Rule], floats: np.dtype[Any] | None) -> PlannedReader:
-    sources = [(name, reader.shape(name), reader.dtype(name)) for name in reader.names()]
-    return PlannedReader(plan_conversion(_OPERATION, sources, rules, floats=floats), reader)
+    plan = plan_conversion(_OPERATION, reader._types(_OPERATION), rules, floats=floats)
+    return PlannedReader(_OPERATION, plan, reader)
 
 
 def _compared(a: PlannedReader, b: PlannedReader, progress: Callable[[int], None]) -> Comparison:

@@ -8,7 +8,7 @@ import math
 from dataclasses import asdict, dataclass
 
 from artifex_devices._base.public_path import public
-from artifex_devices._base.text import bytes_text, printable, table_lines
+from artifex_devices._base.text import bytes_text, counted, printable, table_lines
 from artifex_devices.checkpoint.named_leaves import list_of
 
 
@@ -81,8 +81,8 @@ class Comparison:
         if self.values:
             lines.append(f"Python values differ: {list_of(list(self.values))}")
         count = len(self.differences) + len(self.values)
-        result = f"{count:,} difference{'s' * (count != 1)}" if count else "equal"
-        total = f"{self.arrays:,} array{'s' * (self.arrays != 1)} compared, {bytes_text(self.nbytes)}: {result}"
+        result = counted(count, "difference") if count else "equal"
+        total = f"{counted(self.arrays, 'array')} compared, {bytes_text(self.nbytes)}: {result}"
         return "\n".join([*lines, *self.notes, total])
 
     def to_json(self) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artifex_devices._base.public_path import public
-from artifex_devices._base.text import bytes_text, printable, seconds_text
+from artifex_devices._base.text import bytes_text, counted, printable, seconds_text
 
 
 @public("artifex_devices.checkpoint")
@@ -32,7 +32,7 @@ class Conversion:
 
     def __str__(self) -> str:
         """Formats the table of a dry run; else bytes, files, seconds and bytes per second, as measured."""
-        what = f"{printable(self.path)}: {self.format}, {bytes_text(self.nbytes)} in {len(self.files)} files"
+        what = f"{printable(self.path)}: {self.format}, {bytes_text(self.nbytes)} in {counted(len(self.files), 'file')}"
         if self.seconds is None:
             return f"{self.table}\n{what}; nothing is written"
         rate = bytes_text(round(self.nbytes / self.seconds)) if self.seconds else "0 bytes"

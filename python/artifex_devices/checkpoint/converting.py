@@ -151,7 +151,7 @@ def convert(
     )
     try:
         begin_s = time.monotonic()
-        sources = [(name, reader.shape(name), reader.dtype(name)) for name in reader.names()]
+        sources = reader._types(_OPERATION)
         expected = None
         if tree is not None:
             expected = tree.types(lambda: plan_conversion(_OPERATION, sources, rules, floats=floats).targets())

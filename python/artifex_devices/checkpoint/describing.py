@@ -13,7 +13,7 @@ import numpy as np
 
 from artifex_devices._base.checks import check_bool
 from artifex_devices._base.public_path import public
-from artifex_devices._base.text import bytes_text, printable, table_lines
+from artifex_devices._base.text import bytes_text, counted, printable, table_lines
 from artifex_devices.checkpoint.detecting import candidates
 from artifex_devices.checkpoint.folders import StrPath, check_path
 from artifex_devices.checkpoint.links import check_links
@@ -100,7 +100,7 @@ class CheckpointMetadata:
         for name, value in self.values.items():
             rows.append((printable(name), type(value).__name__, value_text(value, repr)[:40], "", ""))
         files = len({part.file for array in self.arrays.values() for part in array.parts})
-        total = f"{len(self.arrays)} arrays, {bytes_text(self.nbytes)} in {files} files"
+        total = f"{counted(len(self.arrays), 'array')}, {bytes_text(self.nbytes)} in {counted(files, 'file')}"
         derived = [name for name, array in self.arrays.items() if array.shape_is_derived]
         note = [f"shape derived from the parts present, no file states it: {list_of(derived)}"] if derived else []
         return "\n".join([printable(self.path), *table_lines(rows), *note, total])

@@ -32,7 +32,7 @@ class Execution:
     """One conversion, from a plan and a reader to a writer."""
 
     def __init__(self, plan: internal.ConversionPlan, reader: Reader, writer: Writer) -> None:
-        self._source = PlannedReader(plan, reader)
+        self._source = PlannedReader(writer.target.operation, plan, reader)
         self._writer = writer
         self.bytes_written = 0  # also of files that were finished before
 

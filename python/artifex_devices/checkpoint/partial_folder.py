@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from artifex_devices._base.checks import failure
+from artifex_devices._base.text import counted
 from artifex_devices.checkpoint.folders import StagingFolder, sync
 from artifex_devices.checkpoint.writers.writer import Record
 
@@ -114,7 +115,7 @@ class PartialFolder(StagingFolder):
         finally:
             self.release()  # also after another Ctrl-C
         if count:
-            files = "1 finished file" if count == 1 else f"{count} finished files"
+            files = counted(count, "finished file")
             return f"{self.outer!r} has {files}; the same call continues, or remove it to start again"
         if self._is_complete():
             return f"the checkpoint {self._target!r} is complete"

@@ -45,11 +45,6 @@ def tiles_of(box: Box, tile: tuple[int, ...]) -> Iterator[Box]:
         yield tuple(a + b for a, b in zip(origin, place, strict=True)), size
 
 
-def slices_of(box: Box) -> tuple[slice, ...]:
-    """Returns a box as slices."""
-    return tuple(slice(begin, begin + size) for begin, size in zip(*box, strict=True))
-
-
 def whole(shape: tuple[int, ...]) -> Box:
     """Returns the box that is a whole array."""
     return (0,) * len(shape), shape

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import internal
-from artifex_devices.checkpoint.pieces import Box, pieces_of, slices_of
+from artifex_devices.checkpoint.pieces import Box, pieces_of
 from artifex_devices.checkpoint.readers.reader import Reader
 
 
@@ -21,7 +21,8 @@ class PlannedReader:
         arrays: Shape and dtype of each array, by name.
     """
 
-    def __init__(self, plan: internal.ConversionPlan, reader: Reader) -> None:
+    def __init__(self, operation: str, plan: internal.ConversionPlan, reader: Reader) -> None:
+        self._operation = operation
         self._plan = plan
         self.reader = reader
         self.arrays: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {
@@ -48,8 +49,9 @@ class PlannedReader:
         if len(parts) == 1:
             source, origin, extents, part = parts[0]
             if part.is_identity:
-                return self.reader.read(source, slices_of((origin, extents))).reshape(shape)
+                return self.reader._read_box(self._operation, source, (origin, extents)).reshape(shape)
         out: np.ndarray[Any, Any] = internal.host_empty(shape, self.arrays[name][1])
         for source, origin, extents, part in parts:
-            part.copy(None if source is None else self.reader.read(source, slices_of((origin, extents))), out)
+            box = origin, extents
+            part.copy(None if source is None else self.reader._read_box(self._operation, source, box), out)
         return out

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import internal
-from artifex_devices.checkpoint.pieces import Box, slices_of
+from artifex_devices.checkpoint.pieces import Box
 
 
 class Scratch:
@@ -52,7 +52,7 @@ class Scratch:
             self._file.seek(place + self._dtype.itemsize * _offset(begin, tile))
             if self._file.readinto(part.reshape(-1).view(np.uint8).data) != part.nbytes:
                 raise OSError(f"the scratch file of a conversion ends early: {self._file.name!r}")
-            out[slices_of((tuple(a - b for a, b in zip(begin, origin, strict=True)), size))] = part
+            out[tuple(slice(a - b, a - b + c) for a, b, c in zip(begin, origin, size, strict=True))] = part
         return out
 
     def close(self) -> None:

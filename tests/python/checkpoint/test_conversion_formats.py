@@ -194,14 +194,14 @@ def test_a_dry_run_writes_nothing_and_returns_the_table(tmp_path):
     assert done.seconds is None
     assert done.files == ("shard-00001-model-00001-of-00001.safetensors",)
     lines = str(done).splitlines()
-    assert lines[-1] == f"{tmp_path}/b: artifex, 48 bytes in 1 files; nothing is written"
+    assert lines[-1] == f"{tmp_path}/b: artifex, 48 bytes in 1 file; nothing is written"
     assert any("v" in line and "w" in line for line in lines[:-1])
 
 
 def test_the_text_of_a_conversion_is_a_summary(tmp_path):
     np.savez(tmp_path / "a.npz", w=np.arange(6.0))
     text = str(checkpoint.convert(tmp_path / "a.npz", tmp_path / "b"))
-    assert text.startswith(f"{tmp_path}/b: artifex, 48 bytes in 1 files; measured ")
+    assert text.startswith(f"{tmp_path}/b: artifex, 48 bytes in 1 file; measured ")
     assert text.endswith("/s")
 
 

@@ -79,3 +79,42 @@ def test_a_damaged_source_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match=r"the file is damaged"):
         checkpoint.convert(tmp_path / "a", tmp_path / "b")
     assert os.listdir(tmp_path) == ["a"]
+
+
+def saved_for_damage(folder, format):
+    """Saves one array in one file, and returns the path and the file."""
+    array = {"w": np.arange(600.0)}
+    if format == "artifex":
+        checkpoint.save(folder / "a", array)
+        return folder / "a", next((folder / "a").glob("*.safetensors"))
+    (np.savez if format == "npz" else np.savez_compressed)(folder / "a.npz", **array)
+    return folder / "a.npz", folder / "a.npz"
+
+
+@pytest.mark.parametrize("format", ["artifex", "npz", "compressed npz"])
+@pytest.mark.parametrize("operation", ["convert", "compare", "restore"])
+def test_errors_of_damaged_bytes_name_the_function_the_file_and_the_array(tmp_path, format, operation):
+    path, file = saved_for_damage(tmp_path, format)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    calls = {
+        "convert": lambda: checkpoint.convert(path, tmp_path / "b"),
+        "compare": lambda: checkpoint.compare(path, path),
+        "restore": lambda: checkpoint.restore(path, verify=True),
+    }
+    with pytest.raises(ValueError, match=rf"^checkpoint\.{operation}: .*{file.name}.*\bw\b") as caught:
+        calls[operation]()
+    assert "Reader" not in str(caught.value)
+    assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize("operation", ["convert", "compare"])
+def test_types_without_a_dtype_are_errors_of_the_function(tmp_path, operation):
+    np.save(tmp_path / "a.npy", np.array(["x"]))
+    calls = {
+        "convert": lambda: checkpoint.convert(tmp_path / "a.npy", tmp_path / "b"),
+        "compare": lambda: checkpoint.compare(tmp_path / "a.npy", tmp_path / "a.npy"),
+    }
+    with pytest.raises(ValueError, match=rf"^checkpoint\.{operation}: 'value' is stored as <U1, which has no dtype"):
+        calls[operation]()

@@ -136,7 +136,7 @@ def test_metadata_lists_names_shapes_and_parts(tmp_path):
         "w     float32     (8, 2)  1      64 bytes",
         "z     complex128  (3,)    1      48 bytes",
         "step  int         10",
-        "2 arrays, 112 bytes in 1 files",
+        "2 arrays, 112 bytes in 1 file",
     ]
 
 

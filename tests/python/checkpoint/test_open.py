@@ -157,7 +157,7 @@ def test_the_text_lists_arrays_values_and_notes(ours, parts):
         "name  str      'run'",
         "step  int      7",
         "2 arrays, 193 bytes",
-        "It is artifex: checkpoint.json is of this package, saved by 1 processes.",
+        "It is artifex: checkpoint.json is of this package, saved by 1 process.",
         "It is not dcp in .distcp files: it has none; not torch: it has no .bin, .pt or .pth file of a model; not npz: "
         "it is not one .npz or .npy file; not orbax: it has no _METADATA, _sharding or manifest.ocdbt.",
     ]

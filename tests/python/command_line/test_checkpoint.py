@@ -46,8 +46,8 @@ def test_inspect_is_a_table(saved, capsys):
         "name  dtype    shape   bytes",
         "w     float32  (8, 2)  64 bytes",
         "step  int      10",
-        "1 arrays, 64 bytes",
-        "It is artifex: checkpoint.json is of this package, saved by 1 processes.",
+        "1 array, 64 bytes",
+        "It is artifex: checkpoint.json is of this package, saved by 1 process.",
         "It is not dcp in .distcp files: it has none; not torch: it has no .bin, .pt or .pth file of a model; not npz: "
         "it is not one .npz or .npy file; not orbax: it has no _METADATA, _sharding or manifest.ocdbt.",
     ]

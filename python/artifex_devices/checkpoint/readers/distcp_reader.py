@@ -17,6 +17,7 @@ import numpy as np
 
 from artifex_devices._base.checks import failure
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.text import counted
 from artifex_devices.checkpoint.manifest import VALUE_TYPES
 from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.readers.distcp_metadata import FILE, Chunk, Place, StoredTensor, read_metadata
@@ -75,7 +76,9 @@ class DistcpReader(ArchiveReader):
         self._arrays_in_files = LocatedArrays(operation, list(self._file_paths.values()), located)
         values = {name: value for name, value in found.items() if type(value) in VALUE_TYPES}
         left_out = [name for name in found if name not in values]
-        notes = [f"It is dcp: {FILE} of torch.distributed.checkpoint names {len(self._file_paths)} .distcp files."]
+        notes = [
+            f"It is dcp: {FILE} of torch.distributed.checkpoint names {counted(len(self._file_paths), '.distcp file')}."
+        ]
         if left_out:
             notes.append(f"Left out, because they are neither tensors nor values: {list_of(left_out)}.")
         super().__init__(

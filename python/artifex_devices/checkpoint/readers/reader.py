@@ -14,7 +14,7 @@ import numpy as np
 
 from artifex_devices._base.checks import check_bool, check_str, failure, is_integer, wrong_type
 from artifex_devices._base.public_path import public
-from artifex_devices._base.text import bytes_text, printable, table_lines
+from artifex_devices._base.text import bytes_text, counted, printable, table_lines
 from artifex_devices._core import Array, Sharding, internal
 from artifex_devices.checkpoint.manifest import Path, Value, value_text
 from artifex_devices.checkpoint.named_leaves import list_of
@@ -158,7 +158,7 @@ class Reader(ABC):
                 done += nbytes
                 if progress is not None:
                     progress(done)
-        found = [f"All elements of {len(known):,} array{'s' * (len(known) != 1)} were read.", self._checksums()]
+        found = [f"All elements of {counted(len(known), 'array')} were read.", self._checksums()]
         if unknown := [name for name in self._arrays if name not in known]:
             found.append(f"Not read, because their types have no dtype here: {list_of(unknown)}.")
         return tuple(found)
@@ -198,7 +198,12 @@ class Reader(ABC):
             rows.append((printable(name), type(value).__name__, printable(value_text(value, ascii))[:40], ""))
         head = f"{printable(self.path)}: {self.format}"
         return "\n".join(
-            [head, *table_lines(rows), f"{len(self._arrays)} arrays, {bytes_text(total)}", *map(printable, self.notes)]
+            [
+                head,
+                *table_lines(rows),
+                f"{counted(len(self._arrays), 'array')}, {bytes_text(total)}",
+                *map(printable, self.notes),
+            ]
         )
 
     def to_json(self) -> str:
@@ -217,6 +222,15 @@ class Reader(ABC):
         }
         document = {"path": self.path, "kind": self.format, "notes": self.notes, "arrays": arrays, "values": values}
         return json.dumps(document, indent=2)
+
+    def _types(self, operation: str) -> list[tuple[str, tuple[int, ...], np.dtype[Any]]]:
+        """Returns name, shape and dtype of each array; ValueError for a type without a dtype."""
+        return [(name, array.shape, self._dtype(operation, name)) for name, array in self._arrays.items()]
+
+    def _read_box(self, operation: str, name: str, box: Box) -> np.ndarray[Any, Any]:
+        """Reads a box as `read` does, for another public function, which errors name."""
+        self._check_open(operation)
+        return self._read(operation, name, self._dtype(operation, name), box, False)
 
     def _restore(
         self, operation: str, requests: Sequence[tuple[str, Sharding | None]], verify: bool

@@ -79,7 +79,8 @@ def _format_of(stored: Stored) -> tuple[str, tuple[str, ...]]:
     """Returns the format and the notes."""
     if stored.process_count is not None:
         return "artifex", (
-            f"It is artifex: checkpoint.json is of this package, saved by {stored.process_count} processes.",
+            f"It is artifex: checkpoint.json is of this package, saved by "
+            f"{stored.process_count} process{'es' * (stored.process_count != 1)}.",
         )
     if not stored.files.states_boxes:
         return "safetensors", (

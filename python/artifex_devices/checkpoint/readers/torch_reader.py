@@ -18,6 +18,7 @@ import numpy as np
 from artifex_devices._base.checks import failure
 from artifex_devices._base.regular_file import read_regular_file
 from artifex_devices._base.safe_repr import safe_repr
+from artifex_devices._base.text import counted
 from artifex_devices.checkpoint.manifest import VALUE_TYPES, Value
 from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.readers.located_arrays import ArchiveReader, LocatedArray, LocatedArrays, LocatedPart
@@ -54,7 +55,7 @@ class TorchReader(ArchiveReader):
         tensors: dict[str, ReadArray] = {}
         values: dict[str, Value] = {}
         left_out: list[str] = []
-        notes = [f"It is torch: {len(files)} files of torch.save, read by PyTorch with weights_only=True."]
+        notes = [f"It is torch: {counted(len(files), 'file')} of torch.save, read by PyTorch with weights_only=True."]
         for number, file in enumerate(files):
             found = self._file(file, number)
             if places is not None:
