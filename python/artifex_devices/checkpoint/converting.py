@@ -91,7 +91,8 @@ def convert(
         dry_run: Whether only the plan is made and checked.
         overwrite: Whether a checkpoint of this package at `target` is replaced.
         follow_links: As in `open`.
-        progress: Called with the number of bytes written so far: ten times a second on another thread, and at the end.
+        progress: Called with the number of bytes written so far, or verified after a kill: ten times a second on
+            another thread, and at the end.
 
     Returns:
         A Conversion, whose text has bytes, seconds and rate, or the table of a dry run.
@@ -194,7 +195,7 @@ def _execute(
         finished = partial.resume(call, _digest(source[1:]))
         run_reported(
             lambda: execution.run(partial.folder, partial.scratch, finished, partial.add),
-            lambda: execution.bytes_written,
+            lambda: execution.bytes_done,
             progress,
         )
         if has_changed(reader.path, partial.outer, source):

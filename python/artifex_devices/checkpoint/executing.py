@@ -18,7 +18,7 @@ from artifex_devices.checkpoint.pieces import tiles_of
 from artifex_devices.checkpoint.planned_reader import PlannedReader
 from artifex_devices.checkpoint.readers.reader import Reader
 from artifex_devices.checkpoint.scratch import Scratch
-from artifex_devices.checkpoint.writers.writer import Record, TargetBox, TargetFile, Writer
+from artifex_devices.checkpoint.writers.writer import Record, TargetBox, TargetFile, Writer, is_stream
 
 _MAX_WORKERS = 4
 
@@ -34,7 +34,14 @@ class Execution:
     def __init__(self, plan: internal.ConversionPlan, reader: Reader, writer: Writer) -> None:
         self._source = PlannedReader(writer.target.operation, plan, reader)
         self._writer = writer
-        self.bytes_written = 0  # also of files that were finished before
+        self.bytes_written = 0
+        self._verified: dict[str, int] = {}  # bytes of files that were finished before; one thread counts each
+        self._is_stopped = False
+
+    @property
+    def bytes_done(self) -> int:
+        """Bytes that are written so far, and verified of files that were finished before."""
+        return self.bytes_written + sum(self._verified.values())
 
     @property
     def scratch_bytes(self) -> int:
@@ -47,16 +54,26 @@ class Execution:
     ) -> None:
         """Writes all files into a folder, except those in `finished` that are unchanged; `scratch` is a new path."""
         self._scratch = scratch
-        files = []
-        for file in self._writer.files():
-            if file.name in finished and self._writer.is_finished(folder, file, finished[file.name]):
-                self.bytes_written += sum(box.nbytes for box in file.boxes)
-            else:
-                files.append(file)
+        files = self._writer.files()
+        self._verified = {file.name: 0 for file in files if file.name in finished}
+
+        def is_unchanged(file: TargetFile) -> bool:
+            def count(nbytes: int) -> None:
+                if self._is_stopped:
+                    raise futures.CancelledError
+                self._verified[file.name] += nbytes
+
+            is_same = is_stream(f"{folder}/{file.name}", finished[file.name], count)
+            self._verified[file.name] = sum(box.nbytes for box in file.boxes) if is_same else 0
+            return is_same
+
         pool = futures.ThreadPoolExecutor(worker_count(), "artifex_devices-convert")
         try:
-            self._write(folder, files, record, pool)
+            before = [file for file in files if file.name in finished]
+            done = {file.name for file, is_same in zip(before, pool.map(is_unchanged, before), strict=True) if is_same}
+            self._write(folder, [file for file in files if file.name not in done], record, pool)
         finally:
+            self._is_stopped = True
             pool.shutdown(cancel_futures=True)
         self._writer.finish(folder)
 

@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
-from artifex_devices.checkpoint import pieces, rules
+from artifex_devices.checkpoint import executing, pieces, rules
 from artifex_devices.checkpoint.writers import writer
 
 PROGRAM = """
@@ -128,12 +129,61 @@ def test_finished_files_stay_and_others_are_written(source, tmp_path):
         last = file.read(1)
         file.seek(-1, os.SEEK_END)
         file.write(bytes([last[0] ^ 1]))
-    checkpoint.convert(source, tmp_path / "b", num_files=5)
+    done = []
+    found = checkpoint.convert(source, tmp_path / "b", num_files=5, progress=done.append)
+    assert done[-1] == found.nbytes == 8 * 150 * 8 * 100 + 28 * 150 * 8  # each file once
     kept = {name for name, time_ns in times.items() if os.stat(tmp_path / "b" / name).st_mtime_ns == time_ns}
     assert kept == set(times) - {damaged}
     checkpoint.convert(source, tmp_path / "whole", num_files=5)
     assert bytes_of(tmp_path / "b") == bytes_of(tmp_path / "whole")
     assert sorted(os.listdir(tmp_path)) == ["a", "b", "whole"]
+
+
+def test_finished_files_are_verified_on_several_threads_with_progress(source, tmp_path, monkeypatch):
+    interrupted(source, tmp_path / "b", OSError(errno.EIO, "Input/output error"), after=2, num_files=5)
+    both, seen = threading.Barrier(2, timeout=60), threading.Event()
+    sizes = []
+
+    def is_stream(path, record, count):
+        both.wait()
+        found = writer.is_stream(path, record, count)
+        sizes.append(record["bytes"] - record["head"])
+        assert seen.wait(60)  # for a report about both files, before another file is written
+        return found
+
+    def progress(nbytes):
+        if len(sizes) == 2 and nbytes == sum(sizes):
+            seen.set()
+
+    monkeypatch.setattr(executing, "is_stream", is_stream)
+    monkeypatch.setattr(executing, "worker_count", lambda: 2)
+    checkpoint.convert(source, tmp_path / "b", num_files=5, progress=progress)
+    assert seen.is_set()
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
+def test_an_error_ends_the_verification_of_other_files(source, tmp_path, monkeypatch):
+    """As Ctrl-C does, which need not wait until large files are read to their end."""
+    interrupted(source, tmp_path / "b", OSError(errno.EIO, "Input/output error"), after=2, num_files=5)
+    both = threading.Barrier(2, timeout=60)
+    ended = []
+
+    def is_stream(path, record, count):
+        both.wait()
+        if "shard-00001" in path:
+            raise OSError(errno.EIO, "Input/output error")
+        begin_s = time.monotonic()
+        try:
+            while time.monotonic() < begin_s + 60:
+                count(0)
+        finally:
+            ended.append(time.monotonic() < begin_s + 60)
+
+    monkeypatch.setattr(executing, "is_stream", is_stream)
+    monkeypatch.setattr(executing, "worker_count", lambda: 2)
+    with pytest.raises(OSError, match=r"b\.partial' has 2 finished files; the same call continues"):
+        checkpoint.convert(source, tmp_path / "b", num_files=5)
+    assert ended == [True]
 
 
 @pytest.mark.parametrize(

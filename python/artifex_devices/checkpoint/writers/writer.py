@@ -20,7 +20,7 @@ from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.readers.reader import Box
 
 _OPERATION = "checkpoint.convert"  # the only user of writers
-Record = dict[str, Any]  # JSON of a finished file: what is_finished compares
+Record = dict[str, Any]  # JSON of a finished file: what is_stream compares
 
 
 class TargetBox(NamedTuple):
@@ -89,7 +89,7 @@ class FileWriter(ABC):
 
     @abstractmethod
     def finish(self) -> Record:
-        """Completes and closes the file, waits for the storage, and returns what `is_finished` compares."""
+        """Completes and closes the file, waits for the storage, and returns what `is_stream` compares."""
 
     @abstractmethod
     def close(self) -> None:
@@ -141,10 +141,6 @@ class Writer(ABC):
     def finish(self, folder: str) -> None:  # noqa: B027
         """Writes files that the arrays do not need, such as an index, after all others, and syncs them."""
 
-    def is_finished(self, folder: str, file: TargetFile, record: Record) -> bool:
-        """Returns whether a file is still as `FileWriter.finish` of an interrupted conversion left it."""
-        return is_stream(f"{folder}/{file.name}", record)
-
 
 class Stream:
     """A file that is written from its beginning to its end. The first bytes may be written last."""
@@ -177,8 +173,14 @@ class Stream:
         self._file = None
 
 
-def is_stream(path: str, record: Record) -> bool:
-    """Returns whether a file has the size and the checksums that `Stream.finish` returned."""
+def is_stream(path: str, record: Record, count: Callable[[int], None]) -> bool:
+    """Returns whether a file has the size and the checksums that `Stream.finish` returned.
+
+    Args:
+        path: Path of the file.
+        record: What `Stream.finish` returned.
+        count: Called with the numbers of bytes that were compared. An error of it is raised.
+    """
     try:
         with open(path, "rb", buffering=0) as file:
             if os.fstat(file.fileno()).st_size != record["bytes"]:
@@ -186,6 +188,7 @@ def is_stream(path: str, record: Record) -> bool:
             checksums = [internal.crc32c(file.read(record["head"]), 0), 0]
             while data := file.read(1 << 20):
                 checksums[1] = internal.crc32c(data, checksums[1])
+                count(len(data))
             return bool(checksums == record["crc32c"])
     except FileNotFoundError:
         return False
