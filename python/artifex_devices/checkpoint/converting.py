@@ -172,9 +172,8 @@ def convert(
             call = _digest((sources, rules, floats, format, writer.target))
             _execute(execution, reader, writer, call, overwrite, progress)
             seconds = time.monotonic() - begin_s
-        names = tuple(file.name for file in writer.files())
         text = plan.text(worker_count(), execution.scratch_bytes)
-        return Conversion(path, format, names, plan.bytes_written, seconds, text)
+        return Conversion(path, format, writer.names(), plan.bytes_written, seconds, text)
     finally:
         if reader is not source:
             reader.close()

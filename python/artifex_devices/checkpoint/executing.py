@@ -18,7 +18,7 @@ from artifex_devices.checkpoint.pieces import tiles_of
 from artifex_devices.checkpoint.planned_reader import PlannedReader
 from artifex_devices.checkpoint.readers.reader import Reader
 from artifex_devices.checkpoint.scratch import Scratch
-from artifex_devices.checkpoint.writers.writer import Record, TargetBox, TargetFile, Writer, is_stream
+from artifex_devices.checkpoint.writers.writer import Record, TargetBox, TargetFile, Writer
 
 _MAX_WORKERS = 4
 
@@ -63,7 +63,7 @@ class Execution:
                     raise futures.CancelledError
                 self._verified[file.name] += nbytes
 
-            is_same = is_stream(f"{folder}/{file.name}", finished[file.name], count)
+            is_same = self._writer.is_finished(folder, file, finished[file.name], count)
             self._verified[file.name] = sum(box.nbytes for box in file.boxes) if is_same else 0
             return is_same
 

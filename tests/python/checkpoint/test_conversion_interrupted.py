@@ -144,9 +144,11 @@ def test_finished_files_are_verified_on_several_threads_with_progress(source, tm
     both, seen = threading.Barrier(2, timeout=60), threading.Event()
     sizes = []
 
+    compare = writer.is_stream
+
     def is_stream(path, record, count):
         both.wait()
-        found = writer.is_stream(path, record, count)
+        found = compare(path, record, count)
         sizes.append(record["bytes"] - record["head"])
         assert seen.wait(60)  # for a report about both files, before another file is written
         return found
@@ -155,7 +157,7 @@ def test_finished_files_are_verified_on_several_threads_with_progress(source, tm
         if len(sizes) == 2 and nbytes == sum(sizes):
             seen.set()
 
-    monkeypatch.setattr(executing, "is_stream", is_stream)
+    monkeypatch.setattr(writer, "is_stream", is_stream)
     monkeypatch.setattr(executing, "worker_count", lambda: 2)
     checkpoint.convert(source, tmp_path / "b", num_files=5, progress=progress)
     assert seen.is_set()
@@ -179,7 +181,7 @@ def test_an_error_ends_the_verification_of_other_files(source, tmp_path, monkeyp
         finally:
             ended.append(time.monotonic() < begin_s + 60)
 
-    monkeypatch.setattr(executing, "is_stream", is_stream)
+    monkeypatch.setattr(writer, "is_stream", is_stream)
     monkeypatch.setattr(executing, "worker_count", lambda: 2)
     with pytest.raises(OSError, match=r"b\.partial' has 2 finished files; the same call continues"):
         checkpoint.convert(source, tmp_path / "b", num_files=5)

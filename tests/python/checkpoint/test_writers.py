@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """convert to .npz, DCP in safetensors files and Orbax: bits, boxes, and what the formats cannot store."""
 
+import errno
 import json
 import math
 import zipfile
@@ -10,8 +11,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
-from artifex_devices.checkpoint import rules
-from artifex_devices.checkpoint.writers import orbax_writer
+from artifex_devices.checkpoint import pieces, rules
+from artifex_devices.checkpoint.writers import orbax_writer, writer
 
 NUMPY = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
@@ -102,6 +103,46 @@ def test_chunks_of_orbax_are_files_of_row_major_elements(tmp_path, monkeypatch, 
     assert [[key["key"] for key in row["key_metadata"]] for row in entries.values()] == [
         name.split(".") for name in sorted(tree)
     ]
+
+
+def test_a_chunk_of_orbax_may_have_several_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 64)  # of the source, whose elements are 8 times as large
+    monkeypatch.setattr(orbax_writer, "_CHUNK_BYTES", 32)
+    tree = {"w": np.arange(77.0).reshape(11, 7), "v": np.arange(64.0)}
+    path = converted(tmp_path, tree, "orbax", rules=rules.cast("*", "int8"))
+    for name, array in tree.items():
+        assert zarr_of(path / name).tolist() == array.tolist()
+
+
+def test_chunks_of_orbax_are_finished_in_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr(orbax_writer, "_GROUP_CHUNKS", 3)
+    tree = {f"w{number}": value("float32") for number in range(8)}
+    checkpoint.save(tmp_path / "source", tree)
+    target = tmp_path / "target"
+    count = 0
+
+    class Failing(writer.Stream):
+        def __init__(self, path):
+            nonlocal count
+            count += 1
+            if count > 7:
+                raise OSError(errno.EIO, "Input/output error")
+            super().__init__(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(orbax_writer, "Stream", Failing)
+        with pytest.raises(OSError, match="has 2 finished files; the same call continues"):
+            checkpoint.convert(tmp_path / "source", target, format="orbax")
+    files = {name: tmp_path / "target.partial" / "files" / name / "0.0" for name in tree}
+    times = {name: files[name].stat().st_mtime_ns for name in list(tree)[:6]}
+    content = files["w4"].read_bytes()
+    files["w4"].write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    done = checkpoint.convert(tmp_path / "source", target, format="orbax")
+    assert done.files == tuple(f"{name}/0.0" for name in tree)
+    kept = {name for name, time_ns in times.items() if (target / name / "0.0").stat().st_mtime_ns == time_ns}
+    assert kept == {"w0", "w1", "w2"}
+    for name, array in tree.items():
+        assert zarr_of(target / name).tobytes() == array.tobytes()
 
 
 def test_chunks_of_orbax_are_the_parts_of_future_processes(tmp_path):

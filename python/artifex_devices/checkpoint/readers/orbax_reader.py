@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
+import threading
 from typing import Any
 
 import numpy as np
@@ -49,7 +51,11 @@ class OrbaxReader(Reader):
             notes.append("Chunks that have only zeros may be absent, so the loss of a chunk cannot be noticed.")
         if found.left_out:
             notes.append(f"Left out, because they are None or empty: {list_of(found.left_out)}.")
-        self._stores = self._open(found)
+        self._is_zarr3 = found.is_zarr3
+        self._stores_fill_values = found.stores_fill_values
+        self._stores = self._open(found.names)
+        self._lock = threading.Lock()  # of the next attribute
+        self._large: tuple[str, Any] = ("", None)  # the last array that was read of those with large chunks
         arrays = {name: _described(store) for name, store in self._stores.items()}
         super().__init__(path, "orbax", tuple(notes), arrays, found.texts)
 
@@ -62,6 +68,9 @@ class OrbaxReader(Reader):
             return np.empty(shape, dtype)
         slices = tuple(slice(begin, begin + size) for begin, size in zip(origin, shape, strict=True))
         try:
+            chunk_bytes = dtype.itemsize * math.prod(store.chunk_layout.read_chunk.shape or (1,))
+            if chunk_bytes > _CACHE // 2:
+                store = self._with_own_cache(name, chunk_bytes)
             content = store[slices].read(order="C").result()
         except (ValueError, OSError, RuntimeError) as error:
             raise self._damaged(operation, name, error) from None
@@ -72,6 +81,8 @@ class OrbaxReader(Reader):
 
     def _close(self) -> None:
         self._stores = {}
+        with self._lock:
+            self._large = ("", None)
 
     def _listed(self) -> TreeMetadata:
         """Returns the names of the arrays that are there."""
@@ -95,22 +106,10 @@ class OrbaxReader(Reader):
                     found.is_zarr3 = is_zarr3
         return found
 
-    def _open(self, found: TreeMetadata) -> dict[str, Any]:
+    def _open(self, names: list[str]) -> dict[str, Any]:
         """Opens all arrays: their headers are read at the same time."""
-        futures = {}
-        context = self._tensorstore.Context({"cache_pool": {"total_bytes_limit": _CACHE}})
-        for name in found.names:
-            kvstore = (
-                {"driver": "ocdbt", "base": f"file://{self._path}/", "path": f"{name}/"}
-                if self._is_database
-                else {"driver": "file", "path": f"{self._path}/{name}/"}
-            )
-            spec = {
-                "driver": "zarr3" if found.is_zarr3 else "zarr",
-                "kvstore": kvstore,
-                "fill_missing_data_reads": not found.stores_fill_values,
-            }
-            futures[name] = self._tensorstore.open(spec, read=True, open=True, context=context)
+        context = self._cache(_CACHE)
+        futures = {name: self._opened(name, context) for name in names}
         stores = {}
         for name, future in futures.items():
             try:
@@ -118,6 +117,30 @@ class OrbaxReader(Reader):
             except (ValueError, OSError, RuntimeError) as error:
                 raise self._damaged(self._operation, name, error) from None
         return stores
+
+    def _opened(self, name: str, context: Any) -> Any:
+        kvstore = (
+            {"driver": "ocdbt", "base": f"file://{self._path}/", "path": f"{name}/"}
+            if self._is_database
+            else {"driver": "file", "path": f"{self._path}/{name}/"}
+        )
+        spec = {
+            "driver": "zarr3" if self._is_zarr3 else "zarr",
+            "kvstore": kvstore,
+            "fill_missing_data_reads": not self._stores_fill_values,
+        }
+        return self._tensorstore.open(spec, read=True, open=True, context=context)
+
+    def _cache(self, nbytes: int) -> Any:
+        return self._tensorstore.Context({"cache_pool": {"total_bytes_limit": nbytes}})
+
+    def _with_own_cache(self, name: str, chunk_bytes: int) -> Any:
+        """Opens an array with a cache for one of its chunks, and frees the cache of the array before it."""
+        with self._lock:
+            if self._large[0] != name:
+                self._large = ("", None)
+                self._large = (name, self._opened(name, self._cache(chunk_bytes + _CACHE // 2)).result())
+            return self._large[1]
 
     def _damaged(self, operation: str, name: str, error: Exception) -> ValueError:
         return failure(

@@ -11,7 +11,9 @@ import json
 import math
 import os
 import time
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,9 +22,21 @@ from artifex_devices.checkpoint.folders import sync
 from artifex_devices.checkpoint.manifest import Value
 from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.readers.orbax_metadata import FILE, is_name_within
-from artifex_devices.checkpoint.writers.writer import FileWriter, Record, Stream, Target, TargetBox, TargetFile, Writer
+from artifex_devices.checkpoint.writers.writer import (
+    FileWriter,
+    Record,
+    Stream,
+    Target,
+    TargetBox,
+    TargetFile,
+    Writer,
+    is_stream,
+)
 
 _CHUNK_BYTES = 32 << 20
+_GROUP_BYTES = 64 << 20  # of the chunks that are synced together
+_GROUP_CHUNKS = 256  # which are open files
+_SYNCS = 16  # at once: the journal of a file system completes them in one step
 # Types of ml_dtypes that tensorstore's driver "zarr" has, under its names.
 _ML_DTYPES = (
     "bfloat16", "float8_e3m4", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2",
@@ -61,37 +75,56 @@ class OrbaxWriter(Writer):
             "names that are not the beginning of other names, and not '..'",
             "rename them by rules.rename",
         )
+        self.chunks = {name: self._chunk(name) for name in arrays}
 
     def files(self) -> list[TargetFile]:
-        """Returns one file for each chunk."""
-        files = []
-        for name, (shape, dtype) in self.target.arrays.items():
-            chunk = self._chunk(name)
-            for index in itertools.product(*(range(-(-size // part)) for size, part in zip(shape, chunk, strict=True))):
-                origin = tuple(number * part for number, part in zip(index, chunk, strict=True))
-                size = tuple(min(part, end - at) for part, end, at in zip(chunk, shape, origin, strict=True))
-                file = f"{name}/{'.'.join(map(str, index)) or '0'}"
-                files.append(TargetFile(file, (TargetBox(name, shape, dtype, (origin, size)),)))
-        return files
+        """Returns groups of chunks, named by their first one. Each box is a chunk, which has a file of its own."""
+        groups: list[list[TargetBox]] = []
+        nbytes = 0
+        for box in self._chunks():
+            if not groups or nbytes + box.nbytes > _GROUP_BYTES or len(groups[-1]) == _GROUP_CHUNKS:
+                groups.append([])
+                nbytes = 0
+            groups[-1].append(box)
+            nbytes += box.nbytes
+        return [TargetFile(self.path(group[0]), tuple(group)) for group in groups]
+
+    def names(self) -> tuple[str, ...]:
+        """Returns the names of the files of all chunks."""
+        return tuple(map(self.path, self._chunks()))
+
+    def path(self, box: TargetBox) -> str:
+        """Returns the name of the file of a chunk."""
+        index = [begin // size for begin, size in zip(box.box[0], self.chunks[box.name], strict=True)]
+        return f"{box.name}/{'.'.join(map(str, index)) or '0'}"
 
     def begin(self, folder: str, file: TargetFile) -> FileWriter:
-        """Creates the file of a chunk."""
-        os.makedirs(os.path.dirname(f"{folder}/{file.name}"), exist_ok=True)
-        return _ChunkWriter(f"{folder}/{file.name}", self._chunk(file.boxes[0].name))
+        """Prepares for the files of a group, which replace the rest of an interrupted one."""
+        return _GroupWriter(self, folder)
+
+    def is_finished(self, folder: str, file: TargetFile, record: Record, count: Callable[[int], None]) -> bool:
+        """Returns whether the files of a group are as `_GroupWriter.finish` left them."""
+        chunks = zip(file.boxes, record["chunks"], strict=True)
+        return all(is_stream(f"{folder}/{self.path(box)}", chunk, count) for box, chunk in chunks)
 
     def finish(self, folder: str) -> None:
         """Writes the headers of the arrays and the metadata of the tree."""
-        tree = {}
-        for name, (shape, dtype) in self.target.arrays.items():
-            _write_header(f"{folder}/{name}", shape, self._chunk(name), dtype)
-            tree[name] = "np.ndarray"
-        for name, value in self.target.values.items():
-            scalar = _scalar(value)
+        arrays, values = self.target.arrays, self.target.values
+
+        def write_array(name: str) -> None:
+            shape, dtype = arrays[name]
+            _write_header(f"{folder}/{name}", shape, self.chunks[name], dtype)
+
+        def write_value(name: str) -> None:
+            scalar = _scalar(values[name])
             assert scalar is not None
             os.makedirs(f"{folder}/{name}", exist_ok=True)
             _write_header(f"{folder}/{name}", (), (), scalar.dtype)
             _write_file(f"{folder}/{name}/0", scalar.tobytes())
-            tree[name] = "scalar"
+
+        _at_once(write_array, arrays)
+        _at_once(write_value, values)
+        tree = dict.fromkeys(arrays, "np.ndarray") | dict.fromkeys(values, "scalar")
         document = {
             "tree_metadata": {str(tuple(name.split("."))): _entry(name, kind) for name, kind in tree.items()},
             "use_ocdbt": False,
@@ -102,8 +135,14 @@ class OrbaxWriter(Writer):
         _write_json(f"{folder}/{FILE}", document)
         now = time.time_ns()
         _write_json(f"{folder}/_CHECKPOINT_METADATA", {"init_timestamp_nsecs": now, "commit_timestamp_nsecs": now})
-        for inner, _, _ in os.walk(folder):
-            sync(inner)
+        _at_once(sync, [inner for inner, _, _ in os.walk(folder)])
+
+    def _chunks(self) -> Iterator[TargetBox]:
+        for name, chunk in self.chunks.items():
+            shape, dtype = self.target.arrays[name]
+            for origin in itertools.product(*map(range, itertools.repeat(0), shape, chunk)):
+                size = tuple(min(part, end - at) for part, end, at in zip(chunk, shape, origin, strict=True))
+                yield TargetBox(name, shape, dtype, (origin, size))
 
     def _chunk(self, name: str) -> tuple[int, ...]:
         """Returns the shape of the chunks of an array: that of its first part, with fewer of the first indices."""
@@ -121,23 +160,57 @@ class OrbaxWriter(Writer):
             raise failure(ValueError, self.target.operation, problem, expected=expected, fix=fix)
 
 
-class _ChunkWriter(FileWriter):
-    def __init__(self, path: str, chunk: tuple[int, ...]) -> None:
-        self._stream = Stream(path)
-        self._chunk = chunk
+class _GroupWriter(FileWriter):
+    """Writes the files of chunks, and syncs them together."""
+
+    def __init__(self, writer: OrbaxWriter, folder: str) -> None:
+        self._writer = writer
+        self._folder = folder
+        self._streams: list[Stream] = []
+        self._folders: dict[str, None] = {}
+        self._whole: np.ndarray[Any, Any] | None = None  # the last chunk of a dimension: its file has a whole one too
 
     def write(self, box: TargetBox, origin: tuple[int, ...], piece: np.ndarray[Any, Any]) -> None:
-        if piece.shape != self._chunk:  # the last one of a dimension: a file has a whole chunk
-            whole = np.zeros(self._chunk, box.dtype)
-            whole[tuple(map(slice, piece.shape))] = piece
-            piece = whole
-        self._stream.write(piece)
+        if origin == box.box[0]:
+            self._end_chunk()
+            path = f"{self._folder}/{self._writer.path(box)}"
+            folder = os.path.dirname(path)
+            if folder not in self._folders:
+                os.makedirs(folder, exist_ok=True)
+                self._folders[folder] = None
+            self._streams.append(Stream(path))
+            chunk = self._writer.chunks[box.name]
+            self._whole = np.zeros(chunk, box.dtype) if box.box[1] != chunk else None
+        if self._whole is None:
+            self._streams[-1].write(piece)
+        else:
+            begins = (at - begin for at, begin in zip(origin, box.box[0], strict=True))
+            self._whole[tuple(slice(at, at + size) for at, size in zip(begins, piece.shape, strict=True))] = piece
 
     def finish(self) -> Record:
-        return self._stream.finish()
+        self._end_chunk()
+        chunks = _at_once(Stream.finish, self._streams)
+        _at_once(sync, self._folders)
+        return {"chunks": chunks}
 
     def close(self) -> None:
-        self._stream.close()
+        for stream in self._streams:
+            stream.close()
+
+    def _end_chunk(self) -> None:
+        if self._whole is not None:
+            self._streams[-1].write(self._whole)
+            self._whole = None
+
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+def _at_once(call: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
+    """Calls a function that waits for the storage, for several items at once."""
+    with futures.ThreadPoolExecutor(_SYNCS, "artifex_devices-sync") as pool:
+        return list(pool.map(call, items))
 
 
 def _type(dtype: np.dtype[Any]) -> str | None:

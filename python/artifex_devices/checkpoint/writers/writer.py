@@ -20,7 +20,7 @@ from artifex_devices.checkpoint.named_leaves import list_of
 from artifex_devices.checkpoint.readers.reader import Box
 
 _OPERATION = "checkpoint.convert"  # the only user of writers
-Record = dict[str, Any]  # JSON of a finished file: what is_stream compares
+Record = dict[str, Any]  # JSON of a finished file: what is_finished compares
 
 
 class TargetBox(NamedTuple):
@@ -89,7 +89,7 @@ class FileWriter(ABC):
 
     @abstractmethod
     def finish(self) -> Record:
-        """Completes and closes the file, waits for the storage, and returns what `is_stream` compares."""
+        """Completes and closes the file, waits for the storage, and returns what `is_finished` compares."""
 
     @abstractmethod
     def close(self) -> None:
@@ -134,12 +134,23 @@ class Writer(ABC):
     def files(self) -> list[TargetFile]:
         """Returns the files with arrays, in the order in which they are written. Names are the same at each call."""
 
+    def names(self) -> tuple[str, ...]:
+        """Returns the names of the files with arrays."""
+        return tuple(file.name for file in self.files())
+
     @abstractmethod
     def begin(self, folder: str, file: TargetFile) -> FileWriter:
         """Creates a file in a folder, or replaces the rest of an interrupted one."""
 
     def finish(self, folder: str) -> None:  # noqa: B027
         """Writes files that the arrays do not need, such as an index, after all others, and syncs them."""
+
+    def is_finished(self, folder: str, file: TargetFile, record: Record, count: Callable[[int], None]) -> bool:
+        """Returns whether a file is still as `FileWriter.finish` of an interrupted conversion left it.
+
+        `count` is called with the numbers of bytes that were compared, and an error of it is raised.
+        """
+        return is_stream(f"{folder}/{file.name}", record, count)
 
 
 class Stream:
@@ -174,13 +185,7 @@ class Stream:
 
 
 def is_stream(path: str, record: Record, count: Callable[[int], None]) -> bool:
-    """Returns whether a file has the size and the checksums that `Stream.finish` returned.
-
-    Args:
-        path: Path of the file.
-        record: What `Stream.finish` returned.
-        count: Called with the numbers of bytes that were compared. An error of it is raised.
-    """
+    """Returns whether a file has the size and the checksums that `Stream.finish` returned; see `Writer.is_finished`."""
     try:
         with open(path, "rb", buffering=0) as file:
             if os.fstat(file.fileno()).st_size != record["bytes"]:
