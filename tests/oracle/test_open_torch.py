@@ -11,6 +11,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
+from artifex_devices.checkpoint import rules
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 dcp = pytest.importorskip("torch.distributed.checkpoint", reason="PyTorch has no torch.distributed")
@@ -345,6 +346,9 @@ def test_verify_compares_checksums_of_storages(tmp_path, save):
             ValueError, match=r"Reader\.verify: '.*(a\.bin|distcp)': '(rows|whole)' is damaged: its checksum"
         ):
             reader.verify()
+    with pytest.raises(ValueError, match=r"checkpoint\.convert: .* is damaged: its checksum"):
+        checkpoint.convert(tmp_path, tmp_path / "target", rules=list(map(rules.drop, ("a", "rows", "empty"))))
+    assert not (tmp_path / "target").exists()
 
 
 def test_a_wrong_byte_of_a_header_is_noticed_at_open(tmp_path, save):

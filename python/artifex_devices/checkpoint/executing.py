@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from artifex_devices._core import internal
-from artifex_devices.checkpoint.pieces import tiles_of
+from artifex_devices.checkpoint.pieces import Box, tiles_of
 from artifex_devices.checkpoint.planned_reader import PlannedReader
 from artifex_devices.checkpoint.readers.reader import Reader
 from artifex_devices.checkpoint.scratch import Scratch
@@ -71,7 +71,12 @@ class Execution:
         try:
             before = [file for file in files if file.name in finished]
             done = {file.name for file, is_same in zip(before, pool.map(is_unchanged, before), strict=True) if is_same}
+            for file in files:
+                for box in file.boxes if file.name in done else ():
+                    for piece in self._reads(box):
+                        self._source.skip(box.name, piece)
             self._write(folder, [file for file in files if file.name not in done], record, pool)
+            deque(pool.map(self._source.check, self._source.unchecked()), maxlen=0)
         finally:
             self._is_stopped = True
             pool.shutdown(cancel_futures=True)
@@ -97,6 +102,11 @@ class Execution:
             finally:
                 writer.close()
             record(file.name, finished)
+
+    def _reads(self, box: TargetBox) -> Iterator[Box]:
+        """Yields the boxes in which a box is read: tiles or slabs."""
+        tile = self._tile(box)
+        return tiles_of(box.box, tile) if tile else self._source.pieces(box.name, box.box)
 
     def _tile(self, box: TargetBox) -> tuple[int, ...] | None:
         slab = next(self._source.pieces(box.name, box.box))
@@ -125,8 +135,7 @@ class Execution:
         running: deque[futures.Future[np.ndarray[Any, Any]]] = deque()
         for file in files:
             for box in file.boxes:
-                tile = self._tile(box)
-                for piece in tiles_of(box.box, tile) if tile else self._source.pieces(box.name, box.box):
+                for piece in self._reads(box):
                     running.append(pool.submit(contextvars.copy_context().run, self._source.read, box.name, piece))
                     if len(running) > worker_count():
                         yield running.popleft().result()

@@ -45,6 +45,12 @@ def tiles_of(box: Box, tile: tuple[int, ...]) -> Iterator[Box]:
         yield tuple(a + b for a, b in zip(origin, place, strict=True)), size
 
 
+def is_one_run(box: Box, shape: tuple[int, ...]) -> bool:
+    """Returns whether a box of an array of this shape is a range of its elements in row-major order."""
+    divided = next((d for d, size in enumerate(box[1]) if size != 1), len(shape))
+    return box[1][divided + 1 :] == shape[divided + 1 :]
+
+
 def whole(shape: tuple[int, ...]) -> Box:
     """Returns the box that is a whole array."""
     return (0,) * len(shape), shape

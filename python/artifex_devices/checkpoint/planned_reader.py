@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,7 @@ class PlannedReader:
             name: (shape, dtype) for name, shape, dtype in plan.targets()
         }
         self._numbers = {name: number for number, name in enumerate(self.arrays)}
+        self._unchecked: set[str] = set()
 
     def pieces(self, name: str, box: Box) -> Iterator[Box]:
         """Yields the pieces of a box: at most PIECE_BYTES in the source too."""
@@ -49,9 +51,27 @@ class PlannedReader:
         if len(parts) == 1:
             source, origin, extents, part = parts[0]
             if part.is_identity:
-                return self.reader._read_box(self._operation, source, (origin, extents)).reshape(shape)
+                return self._read_source(source, (origin, extents)).reshape(shape)
         out: np.ndarray[Any, Any] = internal.host_empty(shape, self.arrays[name][1])
         for source, origin, extents, part in parts:
-            box = origin, extents
-            part.copy(None if source is None else self.reader._read_box(self._operation, source, box), out)
+            part.copy(None if source is None else self._read_source(source, (origin, extents)), out)
         return out
+
+    def skip(self, name: str, piece: Box) -> None:
+        """Notes what a piece is made of, which was read by an earlier call."""
+        for source, origin, extents, _ in self._plan.parts(self._numbers[name], *piece):
+            if source is not None:
+                self._unchecked.update(self.reader._unchecked(source, (origin, extents)))
+
+    def unchecked(self) -> list[str]:
+        """Returns the arrays of which boxes were read without their checksums, such as columns."""
+        return sorted(self._unchecked)
+
+    def check(self, name: str) -> None:
+        """Reads an array of the checkpoint, and compares its checksums."""
+        deque(self.reader._verify(self._operation, name, self.reader.dtype(name)), maxlen=0)
+
+    def _read_source(self, name: str, box: Box) -> np.ndarray[Any, Any]:
+        unchecked = self.reader._unchecked(name, box)
+        self._unchecked.update(unchecked)
+        return self.reader._read_box(self._operation, name, box, not unchecked)

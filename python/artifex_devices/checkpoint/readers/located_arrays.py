@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,7 @@ class LocatedArrays:
 
     Attributes:
         without_checksums: Names of the arrays in storages that have no checksum.
+        verified_by: For each array the names whose `verify` compares the checksums of its storages.
     """
 
     def __init__(self, operation: str, paths: list[str], arrays: dict[str, LocatedArray]) -> None:
@@ -72,17 +73,21 @@ class LocatedArrays:
             if any(part.storage and part.storage.nbytes and not part.storage.crc for part in array.parts)
         ]
         self._storages: dict[str, list[tuple[int, int, StoredBytes]]] = {}  # row, file; of the first array of each
-        seen = set()
+        first: dict[tuple[int, StoredBytes], str] = {}
         for name, array in arrays.items():
             for part in array.parts:
                 key = part.file, part.storage
-                if part.storage is not None and key not in seen:
-                    seen.add(key)
-                    row = len(arrays) + len(seen) - 1
+                if part.storage is not None and key not in first:
+                    first[key] = name
+                    row = len(arrays) + len(first) - 1
                     self._storages.setdefault(name, []).append((row, part.file, part.storage))
                     begin, nbytes, _ = part.storage
                     title = f"the storage in file {part.file} from {begin}"
                     rows.append((title, np.dtype(np.uint8), (nbytes,), (0,), (nbytes,), part.file, begin))
+        self.verified_by = {
+            name: sorted({first[part.file, part.storage] for part in array.parts if part.storage and part.storage.crc})
+            for name, array in arrays.items()
+        }
         self._files: internal.StoredCheckpoint | None = internal.StoredCheckpoint.of_parts(paths, rows, operation)
 
     def read(self, operation: str, name: str, dtype: np.dtype[Any], box: Box) -> np.ndarray[Any, Any]:
@@ -127,8 +132,11 @@ class ArchiveReader(Reader):
 
     _arrays_in_files: LocatedArrays
 
-    def _verify(self, name: str, dtype: np.dtype[Any]) -> Iterator[int]:
-        return self._arrays_in_files.verify("Reader.verify", name)
+    def _verify(self, operation: str, name: str, dtype: np.dtype[Any]) -> Iterator[int]:
+        return self._arrays_in_files.verify(operation, name)
+
+    def _unchecked(self, name: str, box: Box) -> Sequence[str]:
+        return self._arrays_in_files.verified_by[name] if name not in self._arrays_in_files.without_checksums else ()
 
     def _checksums(self) -> str:
         return self._checksums_of("CRC-32", self._arrays_in_files.without_checksums)

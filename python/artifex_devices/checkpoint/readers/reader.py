@@ -154,7 +154,7 @@ class Reader(ABC):
         known = {name: array.dtype for name, array in self._arrays.items() if array.dtype is not None}
         done = 0
         for name, dtype in known.items():
-            for nbytes in self._verify(name, dtype):
+            for nbytes in self._verify("Reader.verify", name, dtype):
                 done += nbytes
                 if progress is not None:
                     progress(done)
@@ -227,10 +227,10 @@ class Reader(ABC):
         """Returns name, shape and dtype of each array; ValueError for a type without a dtype."""
         return [(name, array.shape, self._dtype(operation, name)) for name, array in self._arrays.items()]
 
-    def _read_box(self, operation: str, name: str, box: Box) -> np.ndarray[Any, Any]:
+    def _read_box(self, operation: str, name: str, box: Box, verify: bool) -> np.ndarray[Any, Any]:
         """Reads a box as `read` does, for another public function, which errors name."""
         self._check_open(operation)
-        return self._read(operation, name, self._dtype(operation, name), box, False)
+        return self._read(operation, name, self._dtype(operation, name), box, verify)
 
     def _restore(
         self, operation: str, requests: Sequence[tuple[str, Sharding | None]], verify: bool
@@ -260,10 +260,14 @@ class Reader(ABC):
     def _read(self, operation: str, name: str, dtype: np.dtype[Any], box: Box, verify: bool) -> np.ndarray[Any, Any]:
         """Reads a checked box. Its errors name `operation`."""
 
-    def _verify(self, name: str, dtype: np.dtype[Any]) -> Iterator[int]:
+    def _verify(self, operation: str, name: str, dtype: np.dtype[Any]) -> Iterator[int]:
         """Reads an array box by box with its checksums, and yields the bytes of each box."""
         for box in pieces_of(whole(self._arrays[name].shape), dtype.itemsize):
-            yield self._read("Reader.verify", name, dtype, box, True).nbytes
+            yield self._read(operation, name, dtype, box, True).nbytes
+
+    def _unchecked(self, name: str, box: Box) -> Sequence[str]:
+        """Returns the arrays whose `_verify` compares the checksums that a read of a box with `verify` does not."""
+        return ()
 
     def _checksums(self) -> str:
         """Returns a sentence on the checksums that `_verify` compares."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from artifex_devices._core import Array, Sharding, internal
 from artifex_devices.checkpoint.named_leaves import list_of
+from artifex_devices.checkpoint.pieces import is_one_run
 from artifex_devices.checkpoint.readers.reader import Box, Reader, closed
 from artifex_devices.checkpoint.stored import Stored
 
@@ -20,6 +21,7 @@ class StoredReader(Reader):
     def __init__(self, operation: str, path: str) -> None:
         stored = Stored(operation, path)
         self._files: internal.StoredCheckpoint | None = stored.files
+        self._without_checksums = frozenset(stored.files.without_checksums)
         super().__init__(path, *_format_of(stored), stored.arrays, stored.values, stored.paths)
 
     def _read(self, operation: str, name: str, dtype: np.dtype[Any], box: Box, verify: bool) -> np.ndarray[Any, Any]:
@@ -42,6 +44,9 @@ class StoredReader(Reader):
                 rows.append((number, internal.empty(shape, dtype, sharding, True, operation)))
         files.read(rows, verify, operation)
         return [array for _, array in rows]
+
+    def _unchecked(self, name: str, box: Box) -> Sequence[str]:
+        return () if is_one_run(box, self._arrays[name].shape) or name in self._without_checksums else (name,)
 
     def _checksums(self) -> str:
         files = self._files

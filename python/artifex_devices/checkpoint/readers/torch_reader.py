@@ -8,7 +8,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from operator import mul
 from typing import Any, NamedTuple
@@ -99,8 +99,12 @@ class TorchReader(ArchiveReader):
         super()._close()
         self._in_memory.clear()
 
-    def _verify(self, name: str, dtype: np.dtype[Any]) -> Iterator[int]:
-        return Reader._verify(self, name, dtype) if name in self._in_memory else super()._verify(name, dtype)
+    def _verify(self, operation: str, name: str, dtype: np.dtype[Any]) -> Iterator[int]:
+        verify = Reader._verify if name in self._in_memory else ArchiveReader._verify
+        return verify(self, operation, name, dtype)
+
+    def _unchecked(self, name: str, box: Box) -> Sequence[str]:
+        return () if name in self._in_memory else super()._unchecked(name, box)
 
     def _checksums(self) -> str:
         return self._checksums_of("CRC-32", [*self._arrays_in_files.without_checksums, *self._in_memory])
