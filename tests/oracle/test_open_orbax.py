@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
+from artifex_devices.checkpoint.readers import orbax_reader
 
 ocp = pytest.importorskip("orbax.checkpoint", reason="Orbax is not installed")
 pytest.importorskip("tensorstore", reason="tensorstore is not installed")
@@ -69,6 +70,29 @@ def test_arrays_are_restored_under_any_sharding(tmp_path, ocdbt, zarr3):
         for name, dtype in [("w", "bfloat16"), ("b", "float32")]:
             assert np.asarray(found["params"][name]).tobytes() == value(dtype).tobytes()
         assert found["name"] == "run"
+
+
+@pytest.mark.parametrize(("ocdbt", "zarr3"), STORAGES)
+def test_a_chunk_that_is_larger_than_the_cache_is_decoded_once(tmp_path, monkeypatch, ocdbt, zarr3):
+    arrays = {name: np.random.default_rng(0).standard_normal((256, 300)) for name in ("v", "w")}
+    path = save(tmp_path / "c", arrays, ocdbt, zarr3)
+    monkeypatch.setattr(orbax_reader, "_CACHE", 1 << 19)  # of 600 kB
+    opened = []
+    original = orbax_reader.OrbaxReader._opened
+
+    def counted(reader, name, context):
+        opened.append(name)
+        return original(reader, name, context)
+
+    monkeypatch.setattr(orbax_reader.OrbaxReader, "_opened", counted)
+    with checkpoint.open(path) as reader:
+        for name, array in arrays.items():
+            store = None
+            for begin in range(0, 256, 32):
+                assert (reader.read(name, (slice(begin, begin + 32),)) == array[begin : begin + 32]).all()
+                assert store in (None, reader._large[1])
+                store = reader._large[1]
+    assert opened == ["v", "w", "v", "w"]  # the headers, then each array with its cache
 
 
 @pytest.mark.parametrize("item", ["default", "items"])
