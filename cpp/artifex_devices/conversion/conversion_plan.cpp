@@ -36,7 +36,8 @@ bool matches_any(const std::vector<NamePattern>& patterns, const std::string& na
 
 int64_t sum_of(int64_t a, int64_t b, const std::string& operation) {
   const std::optional<int64_t> sum = checked_add(a, b);
-  if (!sum) throw_error("{}: the bytes of all arrays do not fit 64 bits; correct the checkpoint", operation);
+  if (!sum)
+    throw_error("{}: the bytes of all arrays do not fit 64 bits; expected fewer; correct the checkpoint", operation);
   return *sum;
 }
 

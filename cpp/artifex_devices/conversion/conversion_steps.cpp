@@ -42,7 +42,7 @@ void ConversionSteps::apply(const Rule& rule) {
           where, other + 1, to_string(rules_[static_cast<size_t>(other)]), python_repr(name));
     }
     throw_error("{}: matches no array{}; correct the pattern or remove the rule", where,
-                arrays_.empty() ? std::string(", because there are none")
+                arrays_.empty() ? std::string(", because there are none; expected one")
                                 : fmt::format("; expected names such as {}", python_repr(arrays_.begin()->first)));
   }
   for (const std::string& name : step.taken) {

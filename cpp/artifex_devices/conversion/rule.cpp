@@ -62,7 +62,8 @@ void check_sizes(const Rule& rule, std::string_view operation) {
   for (const int64_t size : rule.sizes) {
     const std::optional<int64_t> sum = checked_add(total, size);
     if (!sum)
-      throw_error("{}: the sum of sizes {} does not fit 64 bits; correct them", operation, to_string(rule.sizes));
+      throw_error("{}: the sum of sizes {} does not fit 64 bits; expected less; correct them", operation,
+                  to_string(rule.sizes));
     total = *sum;
     if (size % rule.groups != 0) {
       throw_error(

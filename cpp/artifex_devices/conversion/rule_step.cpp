@@ -54,7 +54,8 @@ const ConvertedArray& RuleStep::take(const std::string& name) {
 void RuleStep::add(std::string name, ConvertedArray array) {
   regions_ += array.regions.size();
   if (regions_ > kMaxRegions || static_cast<int64_t>(made.size()) >= kMaxArrays) {
-    throw_error("{}: divides the arrays into more than {} parts; convert in two steps", where_, kMaxRegions);
+    throw_error("{}: divides the arrays into too many parts; expected at most {}; convert in two steps", where_,
+                kMaxRegions);
   }
   made.emplace_back(std::move(name), std::move(array));
 }
@@ -62,8 +63,8 @@ void RuleStep::add(std::string name, ConvertedArray array) {
 int64_t RuleStep::axis_of(const std::string& name, const Dims& shape, int64_t axis) const {
   const int64_t rank = shape.size();
   if (axis < -rank || axis >= rank) {
-    throw_error("{}: {} has shape {}, so there is no axis {}; correct the axis", where_, python_repr(name),
-                to_string(shape), axis);
+    throw_error("{}: the axis is {}; expected an axis of {}, which has shape {}; correct it", where_, axis,
+                python_repr(name), to_string(shape));
   }
   return axis < 0 ? axis + rank : axis;
 }

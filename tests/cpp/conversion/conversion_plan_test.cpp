@@ -141,6 +141,21 @@ TEST(ConversionPlan, AStackWithAMissingLayerIsRefused) {
             "without gaps, got 2 after 1 arrays; correct the source");
 }
 
+TEST(ConversionPlan, AnAxisThatAnArrayDoesNotHaveIsRefused) {
+  Rule divides = rule(RuleKind::kSplit, {"a"}, {"b", "c"});
+  divides.sizes = {1, 1};
+  divides.axis = 5;
+  EXPECT_EQ(problem_of({"test", {{"a", {2}}}, {divides}, {}, {}, {}, {}}),
+            "test: rule 1, rules.split('a', ['b', 'c'], axis=5, sizes=(1, 1)): the axis is 5; expected an axis of 'a', "
+            "which has shape (2,); correct it");
+}
+
+TEST(ConversionPlan, ARuleForAnEmptySourceIsRefused) {
+  EXPECT_EQ(problem_of({"test", {}, {rule(RuleKind::kRename, {"a"}, {"b"})}, {}, {}, {}, {}}),
+            "test: rule 1, rules.rename('a', 'b'): matches no array, because there are none; expected one; correct the "
+            "pattern or remove the rule");
+}
+
 TEST(ConversionPlan, ListsWhatIsLeftOverOnBothSides) {
   const std::vector<NamedType> like = {{"a", {1}}, {"b", {1}}};
   EXPECT_EQ(

@@ -138,6 +138,14 @@ def test_archives_with_one_name_twice_are_refused(tmp_path):
         checkpoint.open(tmp_path / "a.npz")
 
 
+def test_names_that_are_not_utf_8_are_refused(tmp_path):
+    """The name before a member differs from the name in the directory."""
+    content = archive_with(("é.npy", npy(GOOD, bytes(8))))
+    (tmp_path / "a.npz").write_bytes(content.replace("é".encode(), b"\xdc\x00", 1))
+    with pytest.raises(ValueError, match=r"checkpoint\.open: .*a\.npz': 'the archive' is damaged: UnicodeDecodeError"):
+        checkpoint.open(tmp_path / "a.npz")
+
+
 def test_sizes_that_the_archive_cannot_contain_are_refused(tmp_path):
     content = archive_with(("a.npy", npy(GOOD.replace("(2,)", "(2147483648,)"), bytes(8))))
     at = content.index(b"PK\x01\x02")

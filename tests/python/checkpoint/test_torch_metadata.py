@@ -92,7 +92,7 @@ REFUSED = {
     "an argument that is longer than the data": (b"\x80\x02X\xff\xff\xff\x7fabc.", "expected 2147483647 bytes"),
     "a frame that is longer than the data": (b"\x80\x04\x95" + b"\xff" * 7 + b"\x7fN.", "a frame that is longer"),
     "no value": (b"\x80\x02.", "pop from empty list"),
-    "a tuple of fewer values": (b"\x80\x02N\x86.", "pop from empty list"),
+    "a tuple of fewer values": (b"\x80\x02N\x86.", "its opcode TUPLE2 has too few values"),
     "no end": (b"\x80\x02N", "pickle exhausted before seeing STOP"),
     "a function": (b"\x80\x02cos\nsystem\n" + text(b"true") + b"\x85R.", "it names os.system, which is not a class"),
     "a name inside a class": (
@@ -100,8 +100,8 @@ REFUSED = {
         r"it names torch\.distributed\.checkpoint\.metadata\.Metadata\.__init__, which",
     ),
     "a name that is not a text": (b"\x80\x04" + BOMB + b"h\0\x93.", "expected str instance, tuple found"),
-    "a call of a text": (b"\x80\x02" + text(b"x") + b")R.", "its opcode REDUCE is applied to str"),
-    "a call without arguments": (b"\x80\x02" + name(b"torch.Size") + b"NR.", "its opcode REDUCE is applied to None"),
+    "a call of a text": (b"\x80\x02" + text(b"x") + b")R.", "it calls a str with a tuple"),
+    "a call without arguments": (b"\x80\x02" + name(b"torch.Size") + b"NR.", "it calls a function with a NoneType"),
     "attributes of a function": (
         b"\x80\x02" + name(b"torch.Size") + pairs([(text(b"a"), b"N")]) + b"b.",
         "its opcode BUILD is applied to function",

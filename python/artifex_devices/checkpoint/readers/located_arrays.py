@@ -72,20 +72,18 @@ class LocatedArrays:
             for name, array in arrays.items()
             if any(part.storage and part.storage.nbytes and not part.storage.crc for part in array.parts)
         ]
-        self._storages: dict[str, list[tuple[int, int, StoredBytes]]] = {}  # row, file; of the first array of each
-        first: dict[tuple[int, StoredBytes], str] = {}
+        owners: dict[tuple[int, StoredBytes], str] = {}  # the first array of each storage
         for name, array in arrays.items():
             for part in array.parts:
-                key = part.file, part.storage
-                if part.storage is not None and key not in first:
-                    first[key] = name
-                    row = len(arrays) + len(first) - 1
-                    self._storages.setdefault(name, []).append((row, part.file, part.storage))
-                    begin, nbytes, _ = part.storage
-                    title = f"the storage in file {part.file} from {begin}"
-                    rows.append((title, np.dtype(np.uint8), (nbytes,), (0,), (nbytes,), part.file, begin))
+                if part.storage:
+                    owners.setdefault((part.file, part.storage), name)
+        self._storages: dict[str, list[tuple[int, int, StoredBytes]]] = {}  # row, file, bytes
+        for row, ((file, storage), name) in enumerate(owners.items(), len(arrays)):
+            self._storages.setdefault(name, []).append((row, file, storage))
+            shape = (storage.nbytes,)
+            rows.append((f"\0{row}", np.dtype(np.uint8), shape, (0,), shape, file, storage.begin))
         self.verified_by = {
-            name: sorted({first[part.file, part.storage] for part in array.parts if part.storage and part.storage.crc})
+            name: sorted({owners[part.file, part.storage] for part in array.parts if part.storage is not None})
             for name, array in arrays.items()
         }
         self._files: internal.StoredCheckpoint | None = internal.StoredCheckpoint.of_parts(paths, rows, operation)
@@ -101,11 +99,7 @@ class LocatedArrays:
         return read_box(operation, self._files, self._numbers[name], dtype, stored)
 
     def verify(self, operation: str, name: str) -> Iterator[int]:
-        """Reads the storages of which the array is the first one, and yields their bytes piece by piece.
-
-        Raises:
-            ValueError: A storage has another checksum.
-        """
+        """Reads the storages whose first array this is, compares checksums, and yields the bytes of pieces."""
         for row, file, storage in self._storages.get(name, ()):
             crc = 0
             for piece in pieces_of(whole((storage.nbytes,)), 1):

@@ -214,7 +214,7 @@ class NpzReader(Reader):
         """Raises ValueError for what zipfile raises for damaged archives."""
         try:
             yield
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, struct.error) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, struct.error, UnicodeError) as error:
             raise self._damaged(operation, name, safe_repr(error)) from None
 
     def _header(self, operation: str, stream: Any, name: str, compressed: zipfile.ZipInfo | None) -> _Member:

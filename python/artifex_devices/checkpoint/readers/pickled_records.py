@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a pickle as data: no class or function is imported or called, and nothing outside its values is changed.
+"""Reads a pickle as data: nothing is imported, and no function of it is called.
 
-Only the opcodes that plain values and dataclasses need are known. Memory and time grow with the bytes of the pickle,
-because no value is copied, and only texts and records, whose hashes take constant time, are keys.
+No value is copied, and only texts and records, whose hashes take constant time, are keys: so memory and time grow with
+the bytes of the pickle.
 """
 
 from __future__ import annotations
 
 import pickletools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _ARGUMENTS = {"BININT1", "BININT", "BININT2", "LONG1", "BINFLOAT", "SHORT_BINUNICODE", "BINUNICODE"}
-_TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+_NEW: dict[str, Callable[[], Any]] = {
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": bool,
+}
+_TAKEN = {  # number of values that an opcode takes; None for all behind the last mark
+    "EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3, "TUPLE": None, "REDUCE": 2, "NEWOBJ": 2, "BUILD": 1,
+    "SETITEM": 2, "SETITEMS": None, "APPEND": 1, "APPENDS": None, "STACK_GLOBAL": 2,
+}  # fmt: skip
 
 
 class Record:
@@ -21,7 +30,7 @@ class Record:
 
     __slots__ = ("state",)
 
-    def __init__(self, arguments: tuple[Any, ...] = ()) -> None:
+    def __init__(self, _: object = ()) -> None:
         self.state: Any = {}
 
 
@@ -30,8 +39,7 @@ def read_pickle(content: bytes, names: Mapping[str, Any]) -> Any:
 
     Args:
         content: The bytes.
-        names: What stands for a class or a value of a module, by its module and name, joined by a dot: a text, or a
-            function that returns a new value for the tuple of arguments of a call.
+        names: What stands for a name such as "torch.Size": a text, or a function of the tuple of arguments.
 
     Raises:
         ValueError, LookupError, TypeError: It is damaged, or has an opcode, a name or a change that is not allowed.
@@ -40,13 +48,6 @@ def read_pickle(content: bytes, names: Mapping[str, Any]) -> Any:
     marks: list[int] = []
     memo: dict[int, Any] = {}
     argument: Any
-
-    def since_mark() -> list[Any]:
-        mark = marks.pop()
-        found = stack[mark:]
-        del stack[mark:]
-        return found
-
     for opcode, argument, _ in pickletools.genops(content):
         name = opcode.name
         if name == "MEMOIZE":
@@ -55,43 +56,22 @@ def read_pickle(content: bytes, names: Mapping[str, Any]) -> Any:
             stack.append(memo[argument])
         elif name in _ARGUMENTS:
             stack.append(argument)
-        elif name in _TUPLES:
-            stack.append(tuple([stack.pop() for _ in range(_TUPLES[name])][::-1]))
+        elif name in _TAKEN:
+            count = _TAKEN[name]
+            first = marks.pop() if count is None else len(stack) - count
+            if first < 0:
+                raise ValueError(f"its opcode {name} has too few values")
+            values = stack[first:]
+            del stack[first:]
+            _apply(name, stack, values, names)
         elif name == "MARK":
             marks.append(len(stack))
-        elif name == "TUPLE":
-            stack.append(tuple(since_mark()))
-        elif name in ("REDUCE", "NEWOBJ"):
-            arguments = stack.pop()
-            function = stack.pop()
-            if not callable(function):
-                raise _wrong(name, function)
-            stack.append(function(_checked(arguments, name, tuple)))
-        elif name == "EMPTY_DICT":
-            stack.append({})
-        elif name in ("SETITEM", "SETITEMS"):
-            items = since_mark() if name == "SETITEMS" else [stack.pop(-2), stack.pop()]
-            target = _checked(stack[-1], name, dict)
-            for key, value in zip(items[::2], items[1::2], strict=True):
-                target[_checked(key, name, str, Record)] = value
-        elif name == "BUILD":
-            state = stack.pop()
-            _checked(stack[-1], name, Record).state = state
-        elif name == "EMPTY_LIST":
-            stack.append([])
-        elif name in ("APPEND", "APPENDS"):
-            items = since_mark() if name == "APPENDS" else [stack.pop()]
-            _checked(stack[-1], name, list).extend(items)
-        elif name in ("STACK_GLOBAL", "GLOBAL"):
-            path = argument.split(" ") if name == "GLOBAL" else [stack.pop(-2), stack.pop()]
-            text = ".".join(path)  # TypeError unless both are texts
-            if text not in names:
-                raise ValueError(f"it names {text}, which is not a class of the metadata")
-            stack.append(names[text])
-        elif name in _CONSTANTS:
-            stack.append(_CONSTANTS[name])
+        elif name in _NEW:
+            stack.append(_NEW[name]())
         elif name in ("BINPUT", "LONG_BINPUT"):
             memo[argument] = stack[-1]
+        elif name == "GLOBAL":
+            stack.append(_named(names, argument.replace(" ", ".")))
         elif name == "FRAME":
             if argument > len(content):
                 raise ValueError("it has a frame that is longer than the data")
@@ -100,11 +80,33 @@ def read_pickle(content: bytes, names: Mapping[str, Any]) -> Any:
     return stack.pop()
 
 
-def _checked(value: Any, opcode: str, *kinds: type) -> Any:
+def _apply(name: str, stack: list[Any], values: list[Any], names: Mapping[str, Any]) -> None:
+    if "TUPLE" in name:
+        stack.append(tuple(values))
+    elif name in ("REDUCE", "NEWOBJ"):
+        function, arguments = values
+        if not callable(function) or type(arguments) is not tuple:
+            raise ValueError(f"it calls a {type(function).__name__} with a {type(arguments).__name__}")
+        stack.append(function(arguments))
+    elif name == "BUILD":
+        _checked(name, stack[-1], Record).state = values[0]
+    elif name.startswith("SETITEM"):
+        target = _checked(name, stack[-1], dict)
+        for key, value in zip(values[::2], values[1::2], strict=True):
+            target[_checked(name, key, str, Record)] = value
+    elif name.startswith("APPEND"):
+        _checked(name, stack[-1], list).extend(values)
+    else:
+        stack.append(_named(names, ".".join(values)))  # TypeError unless both are texts
+
+
+def _checked(opcode: str, value: Any, *kinds: type) -> Any:
     if type(value) not in kinds:
-        raise _wrong(opcode, value)
+        raise ValueError(f"its opcode {opcode} is applied to {type(value).__name__}")
     return value
 
 
-def _wrong(opcode: str, value: object) -> ValueError:
-    return ValueError(f"its opcode {opcode} is applied to {type(value).__name__}")
+def _named(names: Mapping[str, Any], name: str) -> Any:
+    if name not in names:
+        raise ValueError(f"it names {name}, which is not a class of the metadata")
+    return names[name]
