@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
+from artifex_devices._base.text import bytes_text
 from artifex_devices.checkpoint.readers import orbax_reader
 
 ocp = pytest.importorskip("orbax.checkpoint", reason="Orbax is not installed")
@@ -93,6 +94,9 @@ def test_a_chunk_that_is_larger_than_the_cache_is_decoded_once(tmp_path, monkeyp
                 assert store in (None, reader._large[1])
                 store = reader._large[1]
     assert opened == ["v", "w", "v", "w"]  # the headers, then each array with its cache
+    planned = checkpoint.convert(path, tmp_path / "d", dry_run=True)
+    kept = bytes_text((1 << 19) + 2 * 256 * 300 * 8)  # the cache, and a chunk before and after its decoding
+    assert f"; the reader of orbax needs at most {kept} more\n" in str(planned)
 
 
 @pytest.mark.parametrize("item", ["default", "items"])

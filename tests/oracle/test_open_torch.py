@@ -11,6 +11,7 @@ import artifex_devices as ad
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
+from artifex_devices._base.text import bytes_text
 from artifex_devices.checkpoint import rules
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -73,6 +74,10 @@ def test_files_before_pytorch_1_6_are_read(tmp_path):
     torch.save({"w": tensor_of("float32")}, tmp_path / "a.pt", _use_new_zipfile_serialization=False)
     with checkpoint.open(tmp_path / "a.pt") as reader:
         check(reader, "w", tensor_of("float32"))
+    kept = bytes_text(tensor_of("float32").nbytes)
+    assert f"the reader of torch needs at most {kept} more" in str(
+        checkpoint.convert(tmp_path / "a.pt", tmp_path / "b", dry_run=True)
+    )
 
 
 def test_shards_need_an_index_that_fits(tmp_path):

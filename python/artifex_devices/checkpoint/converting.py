@@ -22,7 +22,7 @@ from artifex_devices._base.checks import (
 from artifex_devices._base.digest import digest_of
 from artifex_devices._base.leaf_types import Tree
 from artifex_devices._base.raised_exceptions import set_attribute
-from artifex_devices._base.text import parse_bytes
+from artifex_devices._base.text import bytes_text, parse_bytes
 from artifex_devices._core import Mesh, internal
 from artifex_devices.checkpoint.conversion import Conversion
 from artifex_devices.checkpoint.executing import Execution, worker_count
@@ -173,6 +173,8 @@ def convert(
             _execute(execution, reader, writer, call, overwrite, progress)
             seconds = time.monotonic() - begin_s
         text = plan.text(worker_count(), execution.scratch_bytes)
+        if reader._kept_bytes:
+            text += f"; the reader of {reader.format} needs at most {bytes_text(reader._kept_bytes)} more"
         return Conversion(path, format, writer.names(), plan.bytes_written, seconds, text)
     finally:
         if reader is not source:

@@ -57,6 +57,10 @@ class OrbaxReader(Reader):
         self._lock = threading.Lock()  # of the next attribute
         self._large: tuple[str, Any] = ("", None)  # the last array that was read of those with large chunks
         arrays = {name: _described(store) for name, store in self._stores.items()}
+        largest = max(map(_chunk_bytes, self._stores.values()), default=0)
+        self._kept_bytes = _CACHE + (
+            2 * largest if largest > _CACHE // 2 else 0
+        )  # a large chunk is there compressed too
         super().__init__(path, "orbax", tuple(notes), arrays, found.texts)
 
     def _read(self, operation: str, name: str, dtype: np.dtype[Any], box: Box, verify: bool) -> np.ndarray[Any, Any]:
@@ -68,8 +72,7 @@ class OrbaxReader(Reader):
             return np.empty(shape, dtype)
         slices = tuple(slice(begin, begin + size) for begin, size in zip(origin, shape, strict=True))
         try:
-            chunk_bytes = dtype.itemsize * math.prod(store.chunk_layout.read_chunk.shape or (1,))
-            if chunk_bytes > _CACHE // 2:
+            if (chunk_bytes := _chunk_bytes(store)) > _CACHE // 2:
                 store = self._with_own_cache(name, chunk_bytes)
             content = store[slices].read(order="C").result()
         except (ValueError, OSError, RuntimeError) as error:
@@ -161,6 +164,11 @@ def _import_tensorstore(operation: str, path: str) -> Any:
             "installed; expected it; run `pip install tensorstore`",
             name="tensorstore",
         ) from None
+
+
+def _chunk_bytes(store: Any) -> int:
+    nbytes: int = store.dtype.numpy_dtype.itemsize * math.prod(store.chunk_layout.read_chunk.shape or (1,))
+    return nbytes
 
 
 def _described(store: Any) -> ReadArray:

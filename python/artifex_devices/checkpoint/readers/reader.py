@@ -48,6 +48,8 @@ class Reader(ABC):
         paths: Keys and positions in the saved tree of the leaves whose path is not just their name.
     """
 
+    _kept_bytes = 0  # that are in memory between reads, at most
+
     def __init__(
         self,
         path: str,
@@ -90,8 +92,8 @@ class Reader(ABC):
         """Reads an array, or a box of it: no other bytes of the array are read, unless the file is compressed.
 
         Checksums of checkpoints of this package are compared for the pieces of 1 MiB that the box contains, if it is a
-        range of rows or the full array; those of .npz files, if it is the full array. `verify` also compares those of
-        files of torch.save. Other formats have none.
+        range of rows or the full array; those of .npz files, if it is the full array. `Reader.verify` also compares
+        those of files of torch.save. Other formats have none.
 
         Args:
             name: Name of the array.

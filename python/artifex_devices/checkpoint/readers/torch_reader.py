@@ -75,6 +75,7 @@ class TorchReader(ArchiveReader):
         self._arrays_in_files = LocatedArrays(operation, files, self._located)
         if self._in_memory:
             notes.append("Files of PyTorch before 1.6 are loaded completely.")
+            self._kept_bytes = sum(array.nbytes for array in self._in_memory.values())
         if left_out:
             notes.append(f"Left out, because they are neither dense tensors nor values: {list_of(left_out)}.")
         super().__init__(path, "torch", tuple(notes), tensors, values)
