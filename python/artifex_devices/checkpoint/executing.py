@@ -6,10 +6,10 @@ from __future__ import annotations
 import contextvars
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
-from contextlib import closing
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class Execution:
         self.bytes_written = 0
         self._verified: dict[str, int] = {}  # bytes of files that were finished before; one thread counts each
         self._is_stopped = False
+        self._scratch: Scratch | None = None  # of the box whose slabs are read
 
     @property
     def bytes_done(self) -> int:
@@ -53,7 +54,7 @@ class Execution:
         self, folder: str, scratch: str, finished: Mapping[str, Record], record: Callable[[str, Record], None]
     ) -> None:
         """Writes all files into a folder, except those in `finished` that are unchanged; `scratch` is a new path."""
-        self._scratch = scratch
+        self._scratch_path = scratch
         files = self._writer.files()
         self._verified = {file.name: 0 for file in files if file.name in finished}
 
@@ -80,6 +81,8 @@ class Execution:
         finally:
             self._is_stopped = True
             pool.shutdown(cancel_futures=True)
+            if self._scratch is not None:  # after an error, which may keep this object
+                self._scratch.close()
         self._writer.finish(folder)
 
     def _write(
@@ -89,12 +92,13 @@ class Execution:
         record: Callable[[str, Record], None],
         pool: futures.ThreadPoolExecutor,
     ) -> None:
-        pieces = self._read_ahead(files, pool)
+        pieces = _ahead(pool, self._calls(files, pool))
         for file in files:
             writer = self._writer.begin(folder, file)
             try:
                 for box in file.boxes:
-                    for origin, piece in self._slabs(box, pieces):
+                    for origin, _ in self._source.pieces(box.name, box.box):
+                        piece = next(pieces)
                         writer.write(box, origin, piece)
                         self.bytes_written += piece.nbytes
                         del piece
@@ -112,32 +116,41 @@ class Execution:
         slab = next(self._source.pieces(box.name, box.box))
         return self._source.tile(box.name, box.box, slab)
 
-    def _slabs(
-        self, box: TargetBox, pieces: Iterator[np.ndarray[Any, Any]]
-    ) -> Iterator[tuple[tuple[int, ...], np.ndarray[Any, Any]]]:
-        """Yields the slabs of a box in row-major order: the next pieces, or what a scratch file makes of tiles."""
-        slabs = self._source.pieces(box.name, box.box)
-        tile = self._tile(box)
-        if tile is None:
-            for origin, _ in slabs:
-                yield origin, next(pieces)
-            return
-        with closing(Scratch(self._scratch, box.box, tile, box.dtype)) as scratch:
-            for each in tiles_of(box.box, tile):
-                scratch.write(each, next(pieces))
-            for slab in slabs:
-                yield slab[0], scratch.read(slab)
-
-    def _read_ahead(
+    def _calls(
         self, files: Sequence[TargetFile], pool: futures.ThreadPoolExecutor
-    ) -> Iterator[np.ndarray[Any, Any]]:
-        """Yields the pieces in the order of the files, while threads read the next ones."""
-        running: deque[futures.Future[np.ndarray[Any, Any]]] = deque()
+    ) -> Iterator[Callable[[], np.ndarray[Any, Any]] | None]:
+        """Yields the calls that read slabs, in the order of the files; None where those before must end first."""
         for file in files:
             for box in file.boxes:
-                for piece in self._reads(box):
-                    running.append(pool.submit(contextvars.copy_context().run, self._source.read, box.name, piece))
-                    if len(running) > worker_count():
-                        yield running.popleft().result()
-        while running:
+                if tile := self._tile(box):
+                    yield None  # tiles take their memory
+                    yield from self._calls_by_tiles(box, tile, pool)
+                else:
+                    yield from (partial(self._source.read, box.name, slab) for slab in self._reads(box))
+
+    def _calls_by_tiles(
+        self, box: TargetBox, tile: tuple[int, ...], pool: futures.ThreadPoolExecutor
+    ) -> Iterator[Callable[[], np.ndarray[Any, Any]]]:
+        scratch = self._scratch = Scratch(self._scratch_path, box.box, tile, box.dtype)
+        fill = partial(self._fill, scratch, box.name)
+        deque(_ahead(pool, (partial(fill, each) for each in self._reads(box))), maxlen=0)
+        yield from (partial(scratch.read, slab) for slab in self._source.pieces(box.name, box.box))
+        self._scratch = None  # it vanishes after the last of these calls
+
+    def _fill(self, scratch: Scratch, name: str, tile: Box) -> None:
+        scratch.write(tile, self._source.read(name, tile))
+
+
+_Result = TypeVar("_Result")
+
+
+def _ahead(pool: futures.ThreadPoolExecutor, calls: Iterable[Callable[[], _Result] | None]) -> Iterator[_Result]:
+    """Yields what calls return, in their order, while threads make the next ones; a None waits for those before."""
+    running: deque[futures.Future[_Result]] = deque()
+    for call in calls:
+        if call is not None:
+            running.append(pool.submit(contextvars.copy_context().run, call))
+        while len(running) > (0 if call is None else worker_count()):
             yield running.popleft().result()
+    while running:
+        yield running.popleft().result()

@@ -3,11 +3,13 @@
 
 import os
 import random
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from artifex_devices import checkpoint
-from artifex_devices.checkpoint import pieces, rules
+from artifex_devices.checkpoint import pieces, planned_reader, rules
+from artifex_devices.checkpoint.writers import artifex_writer, writer
 
 LAYERS = [rules.transpose("layers.*.w", (1, 0)), rules.stack("layers.{layer}.w", "w", axis="layer", position=1)]
 
@@ -55,6 +57,35 @@ def test_a_rename_needs_no_disk_beside_the_target(layers, tmp_path):
     assert "beside the target" not in done.table
 
 
+def scratch_files():
+    """Open files of this process that are scratch files."""
+    names = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # of the list itself
+            names.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [name for name in names if name.endswith("scratch (deleted)")]
+
+
+def test_the_disk_of_a_scratch_file_is_free_after_its_array_and_after_an_error(layers, tmp_path, monkeypatch):
+    checkpoint.save(tmp_path / "c", {f"{part}.{n}.w": each for part in "ab" for n, each in enumerate(layers)})
+    changes = [rules.transpose("*.*.w", (1, 0)), rules.stack("{part}.{n}.w", "{part}", axis="n", position=1)]
+    opened = []
+
+    class Failing(writer.Stream):
+        def write(self, data):
+            super().write(data)
+            opened.append(len(scratch_files()))
+            if len(opened) == 20:  # of 32 slabs
+                raise ValueError("damaged")
+
+    monkeypatch.setattr(artifex_writer, "Stream", Failing)
+    with pytest.raises(ValueError, match="damaged") as error:
+        checkpoint.convert(tmp_path / "c", tmp_path / "d", rules=changes)
+    assert max(opened) == 1
+    assert error.value.__traceback__  # which keeps what the call used
+    assert scratch_files() == []
+
+
 def test_the_name_of_a_scratch_file_that_a_kill_left_is_taken_again(layers, tmp_path, monkeypatch):
     def stop(self, slab):
         raise KeyboardInterrupt
@@ -77,6 +108,12 @@ def test_tiles_of_any_box_have_the_values_of_numpy(seed, tmp_path, monkeypatch):
     choose = random.Random(seed)
     monkeypatch.setattr(pieces, "PIECE_BYTES", choose.choice([1 << 10, 1 << 13]))
     rank = choose.randint(2, 4)
+
+    def tile_of_any_shape(reader, name, box, slab):  # of small arrays, slabs would be as good
+        chooses = random.Random(str(box))  # the same tiles at each call
+        return None if slab == box else tuple(chooses.randint(1, size) for size in box[1])
+
+    monkeypatch.setattr(planned_reader.PlannedReader, "tile", tile_of_any_shape)
     shape = tuple(choose.randint(1, round(3 * 4000 ** (1 / rank))) for _ in range(rank))
     axes = choose.sample(range(rank), rank)
     values = np.random.default_rng(seed).integers(0, 1 << 16, (2, *shape), np.uint16)
