@@ -238,6 +238,12 @@ TARGETS = (
             beside=("numpy", f"convert 1024 MiB of safetensors, {what}"),
             factor=100 / percent,
         )
-        for what, percent in (("other names", 80), ("for 8 processes", 80), ("transposed", 60), ("to bfloat16", 60))
+        for what, percent in (
+            ("other names", 80),
+            ("for 8 processes", 80),
+            ("transposed", 60),
+            ("layers transposed and stacked at axis 1", 60),
+            ("to bfloat16", 60),
+        )
     ),
 )

@@ -26,6 +26,7 @@ KINDS = {
     "renamed": "safetensors, other names",
     "processes": "safetensors, for 8 processes",
     "transposed": "safetensors, transposed",
+    "stacked": "safetensors, layers transposed and stacked at axis 1",
     "cast": "safetensors, to bfloat16",
     "orbax": "Orbax, for 8 processes",
     "torch": "torch.save, to torch.distributed.checkpoint",

@@ -115,7 +115,7 @@ def save(path: Any, array: Any) -> None:
         os.fsync(file.fileno())
 
 
-CONVERSIONS = ("renamed", "processes", "transposed", "cast")
+CONVERSIONS = ("renamed", "processes", "transposed", "stacked", "cast")
 
 
 def convert(source: Any, target: Any, kind: str) -> None:

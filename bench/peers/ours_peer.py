@@ -119,6 +119,7 @@ CONVERSIONS = (
     "renamed",
     "processes",
     "transposed",
+    "stacked",
     "cast",
     *(kind for kind, library in (("orbax", "tensorstore"), ("torch", "torch")) if importlib.util.find_spec(library)),
 )
@@ -143,6 +144,13 @@ def convert(source: Any, target: Any, kind: str) -> None:
         "renamed": {"format": "safetensors", "rules": rules.rename("layers.{layer}.weight", "w.{layer}")},
         "processes": {"num_files": 8},
         "transposed": {"format": "safetensors", "rules": rules.transpose("*.*.weight", (1, 0))},
+        "stacked": {
+            "format": "safetensors",
+            "rules": [
+                rules.transpose("*.*.weight", (1, 0)),
+                rules.stack("layers.{layer}.weight", "w", axis="layer", position=1),
+            ],
+        },
         "cast": {"format": "safetensors", "dtype": "bfloat16"},
         "orbax": {"num_files": 8},
         "torch": {"format": "dcp"},
